@@ -78,7 +78,7 @@ export interface FunctionStatus {
 interface FunctionDispatchParts {
   readonly manifest: FunctionManifest;
   /** By trigger. */
-  readonly views: ReadonlyMap<string, KnownObjects>;
+  readonly known: ReadonlyMap<string, KnownObjects>;
   readonly cursors: readonly Cursor[];
   readonly queue: EventQueue;
   readonly time: LoopAccount;
@@ -118,23 +118,23 @@ export class FunctionDispatch {
     parts.queue.start();
     for (const schedule of parts.schedules) schedule.begin();
     const { shard, time } = parts;
-    parts.written.add(parts.views.values(), time);
-    this.concern = new Map([...parts.views].map(([trigger, view]) => [trigger, concernOf(view, shard, time)]));
-    const scopeOf = (view: KnownObjects) => {
-      const cursors = parts.cursors.filter((cursor) => cursor.view === view.id);
-      return new TriggerScope({ ...parts, view, cursors, concerns: this.concernOf(view.trigger.name) });
+    parts.written.add(parts.known.values(), time);
+    this.concern = new Map([...parts.known].map(([trigger, objects]) => [trigger, concernOf(objects, shard, time)]));
+    const scopeOf = (objects: KnownObjects) => {
+      const cursors = parts.cursors.filter((cursor) => cursor.view === objects.id);
+      return new TriggerScope({ ...parts, objects, cursors, concerns: this.concernOf(objects.trigger.name) });
     };
-    this.scopes = new Map([...parts.views].map(([trigger, view]) => [trigger, scopeOf(view)]));
+    this.scopes = new Map([...parts.known].map(([trigger, objects]) => [trigger, scopeOf(objects)]));
     if (parts.reconciling) this.reconcile(parts.reconciling);
   }
 
   private reconcile(reconciling: Reconciling): void {
     const { queue } = this.parts;
     const scope = this.scope(reconciling.trigger);
-    const view = this.view(reconciling.trigger);
+    const objects = this.objects(reconciling.trigger);
     reconciling.keys.start({
       isSettledIn: (namespace) => scope.isSettled(namespace),
-      isInLane: (key) => queue.holds(view, key),
+      isInLane: (key) => queue.holds(objects, key),
       pump: () => queue.pump(),
     });
     reconciling.resync.start();
@@ -147,7 +147,7 @@ export class FunctionDispatch {
 
   /** Whether an object belongs to this instance, and not only to another shard. */
   concerns(trigger: string, change: Change): boolean {
-    return this.concernOf(trigger)(withUid(change, this.view(trigger).resource));
+    return this.concernOf(trigger)(withUid(change, this.objects(trigger).resource));
   }
 
   /** Whether to trust a complete list of a trigger's namespaces, and call `retain` with it. */
@@ -221,9 +221,9 @@ export class FunctionDispatch {
 
   /** Releases its resources when it is unloaded, after it has stopped. */
   close(): void {
-    const { views, written, time } = this.parts;
-    written.remove(views.values());
-    for (const view of views.values()) view.close();
+    const { known, written, time } = this.parts;
+    written.remove(known.values());
+    for (const objects of known.values()) objects.close();
     time.close();
   }
 
@@ -240,7 +240,7 @@ export class FunctionDispatch {
    * default a new one is made. It is on record once `saved` has resolved.
    */
   redeliver(trigger: string, change: Change, again?: PastEvent): Redelivery {
-    return redeliver(this.view(trigger), change, this.parts, again);
+    return redeliver(this.objects(trigger), change, this.parts, again);
   }
 
   /** Resolves when everything accepted until now is on disk. */
@@ -303,27 +303,27 @@ export class FunctionDispatch {
   /** Returns what is known of an object under a trigger. `seen` is its current state, if the API server was asked. */
   async object(trigger: string, meta: Pick<ObjectMeta, "namespace" | "name">, seen?: Change): Promise<ObjectReport> {
     const { queue, history, reconciling } = this.parts;
-    const view = this.view(trigger);
+    const objects = this.objects(trigger);
     const key = objectKey(meta);
     const isOfIt = (event: { trigger: string; key: string }) => event.trigger === trigger && event.key === key;
-    const body = reconciling && (seen?.body ?? (await view.lastBody(key)));
-    const keys = reconciling?.wakes.keysFor(view, meta, body);
+    const body = reconciling && (seen?.body ?? (await objects.lastBody(key)));
+    const keys = reconciling?.wakes.keysFor(objects, meta, body);
     const isRunOfIt = (run: PastRun) =>
       keys ? run.trigger === reconciling?.trigger && keys.has(run.key) : isOfIt(run);
     const keyLanes = [...(keys ?? [])].flatMap((each) => reconciling?.keys.report(each) ?? []);
     const subscription = this.scope(trigger).reads(meta.namespace);
-    const state = view.stateAfterQueue(key);
+    const state = objects.stateAfterQueue(key);
     return {
       position: subscription && { lowWaterMark: subscription.lowWaterMark, ready: subscription.isReady },
       known: state && { resourceVersion: state.resourceVersion, deleted: state.deleted },
       isElsewhere: this.parts.shard && this.isElsewhere(trigger, meta, seen, this.parts.shard),
-      hasNeverMatched: view.hasNeverMatched(key),
-      lane: queue.lane(view, key) ?? keyLanes[0],
-      waits: !view.isIdle(key),
+      hasNeverMatched: objects.hasNeverMatched(key),
+      lane: queue.lane(objects, key) ?? keyLanes[0],
+      waits: !objects.isIdle(key),
       filtered: [...history.filtered].filter(isOfIt).slice(0, mostReported),
       runs: [...history.runs].filter(isRunOfIt).slice(0, mostReported),
-      next: seen && (await view.preview(key, withUid(seen, view.resource))),
-      wakes: seen && reconciling?.wakes.next(view, meta, seen.body),
+      next: seen && (await objects.preview(key, withUid(seen, objects.resource))),
+      wakes: seen && reconciling?.wakes.next(objects, meta, seen.body),
     };
   }
 
@@ -339,7 +339,7 @@ export class FunctionDispatch {
   ): boolean {
     if (!shard.mayOwnIn(meta.namespace)) return true;
     if (seen) return !this.concerns(trigger, seen);
-    return this.view(trigger).trigger.key === undefined && !shard.owns(objectKey(meta));
+    return this.objects(trigger).trigger.key === undefined && !shard.owns(objectKey(meta));
   }
 
   /** Returns the last runs of a schedule, newest first. The runs of another shard's schedule are not known here. */
@@ -376,10 +376,10 @@ export class FunctionDispatch {
     return concern;
   }
 
-  private view(trigger: string): KnownObjects {
-    const view = this.parts.views.get(trigger);
-    if (!view) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
-    return view;
+  private objects(trigger: string): KnownObjects {
+    const objects = this.parts.known.get(trigger);
+    if (!objects) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
+    return objects;
   }
 
   private scope(trigger: string): TriggerScope {

@@ -73,18 +73,18 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   try {
     return await build(parts, byId, share);
   } catch (error) {
-    for (const view of byId.values()) view.close();
+    for (const objects of byId.values()) objects.close();
     share.time.close();
     throw error;
   }
 }
 
-/** @param byId receives the function's views */
+/** @param byId receives what is known of the objects of each trigger */
 async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: FairShare): Promise<FunctionDispatch> {
   const { manifest, usesOldObject, store, commits, clock, random, observer, log } = parts;
   await store.limitDeadLetters(manifest.name, manifest.delivery.deadLetters);
   const isReconciler = manifest.delivery.mode === "Reconcile";
-  const views = new Map<string, KnownObjects>();
+  const byTrigger = new Map<string, KnownObjects>();
   const rules = new Map<number, KeyOf>();
   /** The views whose conditions read the previous object. */
   const comparing = new Set<number>();
@@ -95,7 +95,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
   if (edits.length > 0) log.info({ function: manifest.name, edits }, "manifest edited");
   for (const trigger of manifest.triggers) {
     const resource = resourceOf(trigger);
-    const { id, identity, cursors } = viewOf(opened, trigger.name);
+    const { id, identity, cursors } = required(opened, trigger.name);
     const filter = new Filter(trigger, (error) => conditionErrors.add(trigger.name, error), undefined, share.time);
     const kept = isReconciler ? keptForKeys(trigger) : keptBody(trigger, usesOldObject, filter.needsOldBody);
     const compares = isReconciler || usesOldObject || filter.needsOldBody;
@@ -104,20 +104,28 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
     const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key, share.time) : undefined;
     if (keyOf) rules.set(id, keyOf);
     if (filter.needsOldBody) comparing.add(id);
-    const view = new KnownObjects({ ...of, filter, compares, commits, history, keyOf, subscribers: parts.subscribers });
-    byId.set(id, view);
-    await store.known(id, (key, known) => view.restore(key, known));
+    const objects = new KnownObjects({
+      ...of,
+      filter,
+      compares,
+      commits,
+      history,
+      keyOf,
+      subscribers: parts.subscribers,
+    });
+    byId.set(id, objects);
+    await store.known(id, (key, known) => objects.restore(key, known));
     // Waiting events and begun attempts belong to the epochs of the positions.
-    for (const { namespace, epoch } of cursors) view.enter(namespace, epoch);
-    views.set(trigger.name, view);
+    for (const { namespace, epoch } of cursors) objects.enter(namespace, epoch);
+    byTrigger.set(trigger.name, objects);
   }
   const schedules = await openSchedules(parts, opened, history);
-  for (const { view } of schedules) byId.set(view.id, view);
+  for (const { objects } of schedules) byId.set(objects.id, objects);
   // Opened even if the manifest has no resync: an edit may add one while the function runs.
   const resync = isReconciler ? await store.openView(manifest.name, resyncTrigger, scheduleResource) : undefined;
   await retireUnused(parts, new Set([...byId.keys(), ...(resync ? [resync.id] : [])]));
   const lostWrites = store.previousEnd === "power-loss";
-  const primary = isReconciler ? [...views.values()].find(({ trigger }) => !trigger.key) : undefined;
+  const primary = isReconciler ? [...byTrigger.values()].find(({ trigger }) => !trigger.key) : undefined;
   const { last, waiting, keys, replays } = await expectSpilled(store, manifest.name, byId);
   const [ours, others] = partition(keys, ({ view }) => view === primary?.id);
   const possibleRedeliveries = new PossibleRedeliveries(parts.startedBefore);
@@ -131,7 +139,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
     commits,
     startedBefore: parts.startedBefore,
     primary,
-    views: byId,
+    known: byId,
     replays,
     nextSequence: () => maker.nextSequence(),
     log,
@@ -141,7 +149,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
     functionName: manifest.name,
     store,
     commits,
-    views: byId,
+    known: byId,
     waiting: { events: waiting.events + converted.events.length, bytes: waiting.bytes + converted.bytes },
     limit: parts.memoryLimit,
     budgets: parts.budgets,
@@ -165,7 +173,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
       time: share.time,
       state,
     }));
-  const restore = (event: LoadedEvent) => maker.restore(event, viewOf(byId, event.view));
+  const restore = (event: LoadedEvent) => maker.restore(event, required(byId, event.view));
   const sink = reconciling?.wakes;
   const { batch, concurrency } = manifest.delivery;
   const runner = batch ? new BatchingRunner({ runner: parts.runner, clock, batch, concurrency }) : parts.runner;
@@ -186,9 +194,9 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
   });
   return new FunctionDispatch({
     manifest,
-    views,
+    known: byTrigger,
     time: share.time,
-    cursors: manifest.triggers.flatMap(({ name }) => viewOf(opened, name).cursors),
+    cursors: manifest.triggers.flatMap(({ name }) => required(opened, name).cursors),
     queue,
     reconciling,
     maker,
@@ -231,12 +239,12 @@ async function openSchedules(
   const isHere = !shard || shard.isFirst || manifest.delivery.mode === "Reconcile";
   for (const schedule of isHere ? manifest.schedules : []) {
     const trigger: Trigger = { ...everything, ...scheduleKind, name: schedule.name };
-    const { id, identity, cursors } = viewOf(opened, schedule.name);
+    const { id, identity, cursors } = required(opened, schedule.name);
     const form = new RecordForm(trigger, "None");
     const of = { id, functionName: manifest.name, trigger, resource: scheduleResource, identity, form };
-    const view = new KnownObjects({ ...of, filter: new Filter(trigger), compares: false, commits, history });
-    await store.known(id, (key, known) => view.restore(key, known));
-    found.push({ schedule, view, cursor: cursors[0] });
+    const objects = new KnownObjects({ ...of, filter: new Filter(trigger), compares: false, commits, history });
+    await store.known(id, (key, known) => objects.restore(key, known));
+    found.push({ schedule, objects, cursor: cursors[0] });
   }
   return found;
 }
@@ -254,16 +262,16 @@ const everything: Omit<Trigger, "name" | "apiVersion" | "kind"> = {
   lastBody: "Metadata",
 };
 
-/** Notifies the views of their events on disk. Returns the number of these, and the last sequence of all. */
-async function expectSpilled(store: Checkpoint, name: string, views: ReadonlyMap<number, KnownObjects>) {
+/** Notifies the known objects of their events on disk. Returns the number of these, and the last sequence of all. */
+async function expectSpilled(store: Checkpoint, name: string, known: ReadonlyMap<number, KnownObjects>) {
   let last = 0;
   const waiting = { events: 0, bytes: 0 };
   const keys: KeyHeader[] = [];
   const replays: SpillHeader[] = [];
   for await (const header of spillByTurns(store, name)) {
     last = header.sequence;
-    const view = views.get(header.view);
-    if (!view) continue;
+    const objects = known.get(header.view);
+    if (!objects) continue;
     if (header.kind === "key") {
       keys.push(header);
       continue;
@@ -272,7 +280,7 @@ async function expectSpilled(store: Checkpoint, name: string, views: ReadonlyMap
     waiting.bytes += header.size;
     const key = `${header.namespace}/${header.name}`;
     if (header.replayed) replays.push(header);
-    else view.expect({ ...header, key, epoch: epochOf(header.id) });
+    else objects.expect({ ...header, key, epoch: epochOf(header.id) });
   }
   return { last, waiting, keys, replays };
 }
@@ -302,10 +310,10 @@ async function retireUnused(
   retirement.forget(used);
 }
 
-function viewOf<K, T>(views: ReadonlyMap<K, T>, key: K): T {
-  const view = views.get(key);
-  if (!view) throw new TypeError(`no view ${key}`);
-  return view;
+function required<K, T>(all: ReadonlyMap<K, T>, key: K): T {
+  const found = all.get(key);
+  if (!found) throw new TypeError(`no view ${key}`);
+  return found;
 }
 
 function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [readonly T[], readonly T[]] {

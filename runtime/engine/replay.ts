@@ -37,28 +37,28 @@ interface RedeliveryParts {
  * the same id and without a flag.
  * @param again the past event of that state to repeat. Default: a new event.
  */
-export function redeliver(view: KnownObjects, given: Change, parts: RedeliveryParts, again?: PastEvent): Redelivery {
-  const change = withUid(given, view.resource);
+export function redeliver(objects: KnownObjects, given: Change, parts: RedeliveryParts, again?: PastEvent): Redelivery {
+  const change = withUid(given, objects.resource);
   const { meta, body } = change;
   const key = objectKey(meta);
-  if (!view.isIdle(key)) return "waits";
-  const state = view.stateAfterQueue(key);
-  if (view.hasNeverMatched(key) && !view.matches(key, body)) return "filtered";
+  if (!objects.isIdle(key)) return "waits";
+  const state = objects.stateAfterQueue(key);
+  if (objects.hasNeverMatched(key) && !objects.matches(key, body)) return "filtered";
   if (!state || state.deleted || state.uid !== meta.uid) return "news";
   if (state.resourceVersion !== meta.resourceVersion) return "news";
-  const { events } = view.trigger;
+  const { events } = objects.trigger;
   const type = again?.type ?? (["Modified", "Added"] as const).find((each) => events.includes(each));
-  if (!type || !(again || view.matches(key, body))) return "filtered";
+  if (!type || !(again || objects.matches(key, body))) return "filtered";
   const { queue, maker, clock } = parts;
   if (!queue.takesReplay(body.length)) return "full";
   const { namespace, name, uid, resourceVersion } = meta;
-  const epoch = view.epochOf(key);
-  const identity = { trigger: view.identity, type, uid, resourceVersion, lastKnown: false, selective: false, epoch };
+  const epoch = objects.epochOf(key);
+  const identity = { trigger: objects.identity, type, uid, resourceVersion, lastKnown: false, selective: false, epoch };
   const event: SpilledEvent = {
     kind: "event",
-    view: view.id,
-    function: view.functionName,
-    trigger: view.trigger.name,
+    view: objects.id,
+    function: objects.functionName,
+    trigger: objects.trigger.name,
     namespace,
     name,
     uid,
@@ -69,7 +69,7 @@ export function redeliver(view: KnownObjects, given: Change, parts: RedeliveryPa
     deletedBy: resourceVersion,
     body,
     oldBody: undefined,
-    form: view.form.ofEvents,
+    form: objects.form.ofEvents,
     receivedAt: clock.now(),
     sequence: maker.nextSequence(),
     replayed: true,

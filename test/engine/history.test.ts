@@ -8,7 +8,7 @@ import { change, DispatchFixture, failure, manifest, quiet, trigger } from "./fi
 const silent: EngineLog = { info: () => {}, warn: () => {}, error: () => {} };
 
 const event = (key: string): TracedEvent => ({
-  view: { trigger: { name: "settings" } },
+  objects: { trigger: { name: "settings" } },
   key,
   type: "Added",
   meta: { resourceVersion: resourceVersion("1") },
@@ -39,7 +39,7 @@ describe("a function's history", () => {
     const held = [shared, other, shared, shared, { ...other }, shared];
     for (const name of ["one", "two"]) {
       for (const [index, why] of held.entries())
-        history.held({ ...event("team-a/a"), view: { trigger: { name } } }, why, index);
+        history.held({ ...event("team-a/a"), objects: { trigger: { name } } }, why, index);
     }
     expect(new Set(history.count())).toEqual(
       new Set(

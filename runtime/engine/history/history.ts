@@ -84,7 +84,7 @@ export interface HeldBackCount {
 
 /** The fields of an event that are recorded. */
 export interface TracedEvent {
-  readonly view: { readonly trigger: { readonly name: string } };
+  readonly objects: { readonly trigger: { readonly name: string } };
   readonly key: string;
   readonly type: EventType;
   readonly meta: { readonly resourceVersion: ResourceVersion };
@@ -144,8 +144,8 @@ export class History {
    * Records a filtered event; on the path of every one. `at` is in epoch milliseconds. `count` includes the events before it
    * without an entry.
    */
-  held({ view, key, type, meta }: Omit<TracedEvent, "id">, why: HeldBack, at: number, count = 1): void {
-    const trigger = view.trigger.name;
+  held({ objects, key, type, meta }: Omit<TracedEvent, "id">, why: HeldBack, at: number, count = 1): void {
+    const trigger = objects.trigger.name;
     const { resourceVersion } = meta;
     if (key.length <= longestKey) {
       this.heldBack.push({ trigger, key, type, resourceVersion, at, order: this.order++, why: short(why), count });
@@ -158,14 +158,14 @@ export class History {
   }
 
   /** Records an attempt that has ended. `at` is in epoch milliseconds. */
-  ran({ view, key, type, meta, id }: TracedEvent, attempt: number, outcome: FinishedOutcome, at: number): void {
+  ran({ objects, key, type, meta, id }: TracedEvent, attempt: number, outcome: FinishedOutcome, at: number): void {
     if (key.length > longestKey) return;
     const error = outcome.type === "ok" ? undefined : short({ message: said(outcome.error) }).message;
     const { durationMs } = outcome;
     const { resourceVersion } = meta;
     this.attempts.push({
       id,
-      trigger: view.trigger.name,
+      trigger: objects.trigger.name,
       key,
       type,
       resourceVersion,

@@ -43,7 +43,7 @@ export type Rebase = "selection" | "kind" | "rewind";
 
 /** The operations of a subscription that a list uses. */
 export interface ListIntakeParts {
-  readonly view: KnownObjects;
+  readonly objects: KnownObjects;
   readonly namespace: string;
   readonly clock: Clock;
   /** Limit for bodies of a list that wait for its end, in bytes. */
@@ -98,11 +98,11 @@ export class ListIntake implements ListReceiver {
     this.reader = reader;
     this.entry = entry;
     this.plan = plan;
-    const { view, namespace } = reader;
+    const { objects, namespace } = reader;
     this.diff = new GapDiff({
-      lookup: (key) => view.alive(key),
+      lookup: (key) => objects.alive(key),
       mode: plan.anew ? "different" : "newer",
-      believed: plan.believed || isSmall(view.live(namespace)),
+      believed: plan.believed || isSmall(objects.live(namespace)),
       heldLimit: reader.listLimit,
       deliversUnknown: plan.begins,
       deliver: (difference) => this.deliver(difference),
@@ -115,8 +115,8 @@ export class ListIntake implements ListReceiver {
     if (this.lacks) return;
     const { reader, plan } = this;
     if (++this.items % comparedAtOnce === 0) reader.compared(comparedAtOnce);
-    const { initialEvents } = reader.view.trigger;
-    const named = withUid(change, reader.view.resource);
+    const { initialEvents } = reader.objects.trigger;
+    const named = withUid(change, reader.objects.resource);
     const isSkipped = plan.begins && initialEvents === "Skip";
     if (isSkipped || !reader.spares(named)) {
       this.compare(named);
@@ -136,11 +136,11 @@ export class ListIntake implements ListReceiver {
   private compare({ meta }: Change): void {
     const { plan } = this;
     if (plan.anew) return;
-    const { view } = this.reader;
+    const { objects } = this.reader;
     const key = objectKey(meta);
-    const alive = view.alive(key);
+    const alive = objects.alive(key);
     const goesOn = !plan.begins && plan.rebases === undefined;
-    const known = (goesOn ? [alive, view.stateAfterQueue(key)] : [alive]).find((each) => each?.uid === meta.uid);
+    const known = (goesOn ? [alive, objects.stateAfterQueue(key)] : [alive]).find((each) => each?.uid === meta.uid);
     if (known) this.proof.compare(known.resourceVersion, meta.resourceVersion);
     if (!goesOn) return;
     if (known?.through) this.proof.compare(known.through.resourceVersion, meta.resourceVersion);
@@ -150,7 +150,7 @@ export class ListIntake implements ListReceiver {
   end(to: ResourceVersion): "counted" | "held" {
     const { reader, entry, plan } = this;
     if (this.lacks || !reader.takes()) return this.abandon();
-    const rest = this.diff.end(reader.view.live(reader.namespace));
+    const rest = this.diff.end(reader.objects.live(reader.namespace));
     if (!plan.believed && !reader.believes(rest.deleted, rest.known)) return this.abandon();
     const deliver = this.deliverRest(rest, to);
     if (rest.lacks) {
@@ -209,10 +209,10 @@ export class ListIntake implements ListReceiver {
       return;
     }
     const { meta, body, receivedAt } = difference.change;
-    const { initialEvents } = reader.view.trigger;
+    const { initialEvents } = reader.objects.trigger;
     reader.shows(meta.resourceVersion);
     if (type === "Added" && difference.unknown && plan.begins && initialEvents === "Skip") {
-      reader.view.skip(key, meta, body, reader.clock.now());
+      reader.objects.skip(key, meta, body, reader.clock.now());
       return;
     }
     const wasThere = type === "Added" && plan.initial && initialEvents === "Deliver";
@@ -229,10 +229,11 @@ export class ListIntake implements ListReceiver {
    * `Added`.
    */
   private deletionOf(key: string, { uid, begun, resourceVersion }: LastState) {
-    const { view, clock } = this.reader;
-    const state = view.stateAfterQueue(key);
+    const { objects, clock } = this.reader;
+    const state = objects.stateAfterQueue(key);
     const mayRepeat =
-      begun === "Added" && (view.trigger.namespaces.type !== "all" || (state?.deleted === true && state.uid === uid));
+      begun === "Added" &&
+      (objects.trigger.namespaces.type !== "all" || (state?.deleted === true && state.uid === uid));
     const meta = { ...nameOf(key), uid, resourceVersion };
     return {
       type: "Deleted",

@@ -15,7 +15,7 @@ import type { Shard } from "../state/shard.ts";
  * together. The observer is notified less often, since notifying costs as much as everything else.
  */
 export class Passing {
-  private readonly view: KnownObjects;
+  private readonly objects: KnownObjects;
   private readonly observer: EngineObserver;
   private readonly clock: Clock;
   /** Changes that the observer has not been notified of. `settled` is how many of them have been accounted for. */
@@ -27,8 +27,8 @@ export class Passing {
   private type: ChangeType = "Modified";
   private meta: ObjectMeta | undefined;
 
-  constructor(view: KnownObjects, observer: EngineObserver, clock: Clock) {
-    this.view = view;
+  constructor(objects: KnownObjects, observer: EngineObserver, clock: Clock) {
+    this.objects = objects;
     this.observer = observer;
     this.clock = clock;
   }
@@ -68,22 +68,23 @@ export class Passing {
   /** Accounts for the skipped changes. Returns the last one's resourceVersion; `undefined` if nothing was skipped. */
   settle(): ResourceVersion | undefined {
     this.collect();
-    const { view, counts, settled, type, meta } = this;
+    const { objects, counts, settled, type, meta } = this;
     if (!meta) return undefined;
     this.meta = undefined;
     this.settled = counts.Added + counts.Modified + counts.Deleted;
-    const event = { view, key: objectKey(meta), type, meta };
-    view.history.held(event, view.skipReason(type), this.clock.now(), this.settled - settled);
+    const event = { objects, key: objectKey(meta), type, meta };
+    objects.history.held(event, objects.skipReason(type), this.clock.now(), this.settled - settled);
     return meta.resourceVersion;
   }
 
   /** Notifies the observer of all changes that have been accounted for. */
   notify(): void {
-    const { view, observer, counts } = this;
+    const { objects, observer, counts } = this;
     if (this.settled === 0) return;
     this.settled = 0;
     for (const type of ["Added", "Modified", "Deleted"] as const) {
-      if (counts[type] > 0) observer.event?.(view.functionName, view.trigger.name, type, "filtered", counts[type]);
+      if (counts[type] > 0)
+        observer.event?.(objects.functionName, objects.trigger.name, type, "filtered", counts[type]);
       counts[type] = 0;
     }
   }
@@ -97,15 +98,15 @@ export type Concern = (change: Pick<Change, "meta" | "body">) => boolean;
  * @param shard `undefined` for the whole function
  * @param time is charged for evaluating the trigger's `key`, which runs for each change, before anything can wait
  */
-export function concernOf(view: KnownObjects, shard: Shard | undefined, time: LoopAccount): Concern {
+export function concernOf(objects: KnownObjects, shard: Shard | undefined, time: LoopAccount): Concern {
   if (!shard) return () => true;
-  const { key: given } = view.trigger;
+  const { key: given } = objects.trigger;
   if (!given) return ({ meta }) => shard.owns(objectKey(meta));
   const rule = new KeyOf(given, time);
   return ({ meta, body }) => {
     const own = objectKey(meta);
     // It woke a key of this shard before. That key must be woken again, even if the object moves to a key of another shard.
-    if (view.stateAfterQueue(own) ?? view.alive(own)) return true;
+    if (objects.stateAfterQueue(own) ?? objects.alive(own)) return true;
     const wakes = rule.of({ namespace: meta.namespace, body });
     // A change that wakes no key is counted by one shard.
     return "keys" in wakes ? wakes.keys.some((key) => shard.owns(key)) : shard.owns(own);

@@ -46,7 +46,7 @@ import { type State, stateOf } from "./state.ts";
 const comparedMs = 0.002;
 
 interface SubscriptionParts {
-  readonly view: KnownObjects;
+  readonly objects: KnownObjects;
   readonly concerns: Concern;
   /** Whether all changes belong to it, because the function is not partitioned. */
   readonly isWhole: boolean;
@@ -69,10 +69,10 @@ interface SubscriptionParts {
   readonly queue: {
     accept(event: LaneEvent): void;
     /** `undefined` if the function has used its share of the main thread's time for now. */
-    judge(view: KnownObjects, judged: FilteredEventFields, body: Buffer): Verdict | undefined;
-    refuses(view: KnownObjects, change: Change): HeldBack | undefined;
+    judge(objects: KnownObjects, judged: FilteredEventFields, body: Buffer): Verdict | undefined;
+    refuses(objects: KnownObjects, change: Change): HeldBack | undefined;
     keepBacklog(): void;
-    adopt(view: KnownObjects, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void;
+    adopt(objects: KnownObjects, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void;
     readonly congested: Promise<void> | undefined;
     full(isListing: boolean): Promise<void> | undefined;
     readonly holdsQueues: boolean;
@@ -89,7 +89,7 @@ type IntakeState = "open" | "aside" | "closed" | "left";
 export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, EventOrigin {
   readonly id: string;
   readonly namespace: string;
-  readonly view: KnownObjects;
+  readonly objects: KnownObjects;
   readonly isSelective: boolean;
   readonly clock: Clock;
   readonly listLimit: number;
@@ -122,23 +122,23 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   newestKnown: ResourceVersion | undefined;
 
   constructor(parts: SubscriptionParts) {
-    const { view, cursor, selection, clock } = parts;
+    const { objects, cursor, selection, clock } = parts;
     this.parts = parts;
-    this.view = view;
-    this.isSelective = isSelective(view.trigger);
+    this.objects = objects;
+    this.isSelective = isSelective(objects.trigger);
     this.clock = clock;
     this.listLimit = parts.listLimit;
-    this.id = `${view.functionName}/${view.trigger.name}/${view.resource}/${cursor.namespace}`;
+    this.id = `${objects.functionName}/${objects.trigger.name}/${objects.resource}/${cursor.namespace}`;
     this.namespace = cursor.namespace;
     this.turns = new ObjectTurns(clock);
     this.mark = new LowWaterMark(cursor.lowWaterMark);
     this.aftermath = new RestartPersistence(parts.lostWrites);
-    this.passing = new Passing(view, parts.observer, clock);
+    this.passing = new Passing(objects, parts.observer, clock);
     this.selection = cursor.selection;
     this.epoch = cursor.epoch;
     this.initial = cursor.initial && cursor.lowWaterMark === undefined;
     this.recorded = !this.initial;
-    this.newestKnown = view.newest(this.namespace);
+    this.newestKnown = objects.newest(this.namespace);
     this.state = stateOf(cursor, selection);
   }
 
@@ -204,7 +204,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   change(given: Change): void {
     const isBusy = this.turns.busy !== undefined;
     // While a list is being delivered, the objects in it are not known yet, so no change may be skipped.
-    if (!isBusy && this.intake === "open" && this.view.maySkip(given) && this.concerns(given)) {
+    if (!isBusy && this.intake === "open" && this.objects.maySkip(given) && this.concerns(given)) {
       if (this.passing.count(given)) this.passes();
       return;
     }
@@ -219,7 +219,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   /** The rule by which the source may skip changes, while it accepts everything and no list is being delivered. */
   get skipRule(): SkipRule | undefined {
     const standsBy = this.parts.isWhole && this.intake === "open" && this.turns.busy === undefined;
-    return standsBy ? this.view.skipRule : undefined;
+    return standsBy ? this.objects.skipRule : undefined;
   }
 
   passedBy(tally: PassedCounter): void {
@@ -245,24 +245,24 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     if (!this.takes()) return;
     this.aftermath.sees(given.meta.resourceVersion);
     this.received = newerOf(this.received, given.meta.resourceVersion);
-    const { view } = this;
+    const { objects } = this;
     // The position passes it with the next bookmark or event; a commit for each such change would cost more.
     if (!this.concerns(given)) return;
-    const change = withUid(given, view.resource);
+    const change = withUid(given, objects.resource);
     const { meta } = change;
     const key = objectKey(meta);
-    const hasNeverMatched = view.hasNeverMatched(key);
-    const state = hasNeverMatched ? undefined : view.stateAfterQueue(key);
+    const hasNeverMatched = objects.hasNeverMatched(key);
+    const state = hasNeverMatched ? undefined : objects.stateAfterQueue(key);
     if (this.isReplay(change, state)) {
-      this.parts.observer.stale?.(view.functionName, view.trigger.name);
+      this.parts.observer.stale?.(objects.functionName, objects.trigger.name);
       this.mark.push({ resourceVersion: meta.resourceVersion, outstanding: 0, firm: false });
       this.moved();
       return;
     }
     const { body, members, receivedAt } = change;
-    const plain = hasNeverMatched ? view.plainRefusal(change) : undefined;
+    const plain = hasNeverMatched ? objects.plainRefusal(change) : undefined;
     const judged = { type: change.type, key, redeliveryRisk: "none", members } as const;
-    const verdict = hasNeverMatched && !plain ? this.parts.queue.judge(view, judged, body) : undefined;
+    const verdict = hasNeverMatched && !plain ? this.parts.queue.judge(objects, judged, body) : undefined;
     const heldBack = plain ?? verdict?.heldBack;
     if (heldBack) {
       this.mark.note(meta.resourceVersion);
@@ -274,7 +274,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.mark.push(entry);
     const mark = { owner: this, entry };
     // An event that had begun is repeated with its type; nothing more is kept of its object.
-    const mayExistUnstored = view.mayExistUnstored(key);
+    const mayExistUnstored = objects.mayExistUnstored(key);
     const live = mayExistUnstored ? change.type === "Modified" : state !== undefined && !state.deleted && !replaces;
     const type = change.type === "Deleted" ? "Deleted" : live ? "Modified" : "Added";
     if (replaces) {
@@ -293,24 +293,24 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   }
 
   spares(change: Change): boolean {
-    const { view } = this;
+    const { objects } = this;
     const key = objectKey(change.meta);
-    const heldBack = view.hasNeverMatched(key) ? this.parts.queue.refuses(view, change) : undefined;
+    const heldBack = objects.hasNeverMatched(key) ? this.parts.queue.refuses(objects, change) : undefined;
     if (heldBack) this.spare(key, change, heldBack);
     return heldBack !== undefined;
   }
 
   /** Holds back a change of an object that has never matched, of which nothing is stored. */
   private spare(key: string, { type, meta }: Change, heldBack: HeldBack): void {
-    const { view, clock } = this;
-    view.history.held({ view, key, type, meta }, heldBack, clock.now());
-    this.parts.observer.event?.(view.functionName, view.trigger.name, type, "filtered");
+    const { objects, clock } = this;
+    objects.history.held({ objects, key, type, meta }, heldBack, clock.now());
+    this.parts.observer.event?.(objects.functionName, objects.trigger.name, type, "filtered");
     this.moved(true);
   }
 
   isNews(deletion: Change): boolean {
-    const given = withUid(deletion, this.view.resource);
-    const state = this.view.stateAfterQueue(objectKey(given.meta));
+    const given = withUid(deletion, this.objects.resource);
+    const state = this.objects.stateAfterQueue(objectKey(given.meta));
     return state !== undefined && deletesAtSameVersion(state, given.type, given.meta);
   }
 
@@ -390,7 +390,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.settlePassing();
     this.passing.notify();
     const { namespace, selection, epoch, initial } = this;
-    return { view: this.view.id, namespace, selection, epoch, lowWaterMark: this.mark.value, initial };
+    return { view: this.objects.id, namespace, selection, epoch, lowWaterMark: this.mark.value, initial };
   }
 
   /** Stops accepting changes. The cursor still follows the events that have not ended. */
@@ -411,9 +411,9 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   }
 
   beginEpoch(entry: MarkEntry, because: Rebase): void {
-    const { view } = this;
+    const { objects } = this;
     // Events of the namespace's earlier departure may still wait.
-    if (because !== "rewind") this.parts.queue.adopt(view, this.namespace, { owner: this, entry });
+    if (because !== "rewind") this.parts.queue.adopt(objects, this.namespace, { owner: this, entry });
     this.leaveEpoch(because, entry);
   }
 
@@ -424,7 +424,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.state = { type: "rebasing", because };
     this.listVersion = undefined;
     this.mark.restart(entry);
-    this.view.begin(this.namespace, this.epoch);
+    this.objects.begin(this.namespace, this.epoch);
     this.parts.commits.cursorMoved(this);
   }
 
@@ -451,7 +451,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
       commits.cursorMoved(this);
     };
     // With `Skip`, all objects of the list are recorded now: later ones are news, even if the mark has not reached the list yet.
-    if (this.view.trigger.initialEvents === "Skip") this.initial = false;
+    if (this.objects.trigger.initialEvents === "Skip") this.initial = false;
     commits.cursorMoved(this);
     this.state = { type: "resumed" };
     this.newestKnown = undefined;
@@ -518,7 +518,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   private moved(later = false): void {
     const { commits } = this.parts;
     const { value, length } = this.mark;
-    const hasForgotten = value !== undefined && this.view.pruneTombstones(this.namespace, value, length === 0);
+    const hasForgotten = value !== undefined && this.objects.pruneTombstones(this.namespace, value, length === 0);
     // A replay from before a pruned tombstone would deliver its object again, so the position is in the same commit.
     if (later && !hasForgotten) commits.cursorMovedLater(this);
     else commits.cursorMoved(this);

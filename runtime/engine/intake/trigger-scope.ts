@@ -23,7 +23,7 @@ export interface SourceRef {
 }
 
 interface ScopeParts {
-  readonly view: KnownObjects;
+  readonly objects: KnownObjects;
   readonly concerns: Concern;
   /** The part of the function that runs here; `undefined` for the whole function. */
   readonly shard: Shard | undefined;
@@ -74,7 +74,7 @@ export class TriggerScope {
     this.turns = new ObjectTurns(parts.clock);
     this.cursors = new Map(parts.cursors.map((cursor) => [cursor.namespace, cursor]));
     this.begun = parts.cursors.some(({ initial }) => !initial);
-    const { namespaces } = parts.view.trigger;
+    const { namespaces } = parts.objects.trigger;
     if (namespaces.type === "names") {
       this.retain(namespaces.names);
       if (this.readsNothing) this.begin([]);
@@ -90,12 +90,12 @@ export class TriggerScope {
    * read.
    */
   reads(namespace: string): Subscription | undefined {
-    return this.open.get(this.parts.view.trigger.namespaces.type === "all" ? wholeScope : namespace);
+    return this.open.get(this.parts.objects.trigger.namespaces.type === "all" ? wholeScope : namespace);
   }
 
   /** Whether the namespace's objects are all known, or the namespace is not read. */
   isSettled(namespace: string): boolean {
-    const { namespaces } = this.parts.view.trigger;
+    const { namespaces } = this.parts.objects.trigger;
     if (namespaces.type === "names" && !namespaces.names.includes(namespace)) return true;
     if (namespaces.type === "labels" && !this.retained) return false;
     return this.reads(namespace)?.isReady ?? namespaces.type === "labels";
@@ -103,8 +103,8 @@ export class TriggerScope {
 
   /** Whether all named namespaces belong to other shards. */
   get readsNothing(): boolean {
-    const { view, shard } = this.parts;
-    const { namespaces } = view.trigger;
+    const { objects, shard } = this.parts;
+    const { namespaces } = objects.trigger;
     return shard !== undefined && namespaces.type === "names" && !namespaces.names.some((each) => shard.mayOwnIn(each));
   }
 
@@ -112,7 +112,7 @@ export class TriggerScope {
   get hasUnpersistedRisk(): boolean {
     if (this.turns.busy || this.isCutOff) return true;
     // While the chosen namespaces are not known, nothing has arrived.
-    if (this.parts.view.trigger.namespaces.type === "labels" && !this.retained) return true;
+    if (this.parts.objects.trigger.namespaces.type === "labels" && !this.retained) return true;
     for (const { hasUnpersistedRisk } of this.open.values()) if (hasUnpersistedRisk) return true;
     return false;
   }
@@ -125,8 +125,8 @@ export class TriggerScope {
     if (this.leaving.has(namespace)) this.turns.finish();
     const { cursors: _, shard, ...parts } = this.parts;
     const cursor = this.beginning(this.cursors.get(namespace) ?? this.fresh(namespace, selection, !this.hasBegun));
-    parts.view.enter(namespace, cursor.epoch);
-    const wants = (each: string) => parts.view.trigger.key !== undefined || (shard?.mayOwnIn(each) ?? true);
+    parts.objects.enter(namespace, cursor.epoch);
+    const wants = (each: string) => parts.objects.trigger.key !== undefined || (shard?.mayOwnIn(each) ?? true);
     const made = new Subscription({ ...parts, cursor, selection, isWhole: shard === undefined, wants });
     this.open.set(namespace, made);
     parts.commits.cursorMoved(made);
@@ -138,15 +138,15 @@ export class TriggerScope {
    * as an empty answer does, is not trusted. It is once another list, 30 s later, agrees.
    */
   believes(namespaces: readonly string[]): boolean {
-    const { view, clock } = this.parts;
+    const { objects, clock } = this.parts;
     const kept = new Set(namespaces);
     let [deleted, staying] = [0, 0];
     // Deletions that are being delivered were believed before.
     const goes = (namespace: string) => !kept.has(namespace) && !this.leaving.has(namespace);
-    for (const namespace of view.namespaces) if (goes(namespace)) for (const _ of view.live(namespace)) deleted++;
+    for (const namespace of objects.namespaces) if (goes(namespace)) for (const _ of objects.live(namespace)) deleted++;
     // Once half of them stay, the count of the others does not matter.
     for (const namespace of kept) {
-      for (const _ of staying < deleted ? view.live(namespace) : []) staying++;
+      for (const _ of staying < deleted ? objects.live(namespace) : []) staying++;
     }
     return this.guard.believes(deleted, deleted + staying, clock.monotonic());
   }
@@ -156,18 +156,18 @@ export class TriggerScope {
    * `unselected`. If namespaces are chosen by labels, called whenever the choice changes.
    */
   retain(namespaces: readonly string[]): void {
-    const { view, lostWrites } = this.parts;
+    const { objects, lostWrites } = this.parts;
     const kept = new Set(namespaces);
     // The last deliveries of the earlier process may not be recorded.
     const unread = lostWrites && !this.retained ? "unpersisted" : "none";
     // Namespaces that were outside before have been delivered already.
-    const read = this.retained ? this.open.keys() : view.namespaces;
+    const read = this.retained ? this.open.keys() : objects.namespaces;
     this.retained = true;
-    if (view.trigger.namespaces.type === "labels") this.begin(namespaces);
+    if (objects.trigger.namespaces.type === "labels") this.begin(namespaces);
     const outside = [...read].filter((namespace) => !kept.has(namespace));
     const leaving: readonly LeavingObject[] = outside.flatMap((namespace) => {
       const source = this.open.get(namespace);
-      return [...view.live(namespace)].map(([key, object]) => {
+      return [...objects.live(namespace)].map(([key, object]) => {
         const redeliveryRisk = source?.redeliveryRiskOf(object.resourceVersion) ?? unread;
         return { key, ...object, redeliveryRisk };
       });
@@ -186,9 +186,9 @@ export class TriggerScope {
     this.turns.cancel();
   }
 
-  private *deletionsOf(objects: readonly LeavingObject[], epochs: ReadonlyMap<string, number>): Generator<void> {
-    const { view, maker, clock, queue } = this.parts;
-    for (const { key, uid, resourceVersion, redeliveryRisk } of objects) {
+  private *deletionsOf(left: readonly LeavingObject[], epochs: ReadonlyMap<string, number>): Generator<void> {
+    const { objects, maker, clock, queue } = this.parts;
+    for (const { key, uid, resourceVersion, redeliveryRisk } of left) {
       const name = nameOf(key);
       const source = {
         type: "Deleted" as const,
@@ -199,7 +199,7 @@ export class TriggerScope {
         redeliveryRisk,
       };
       const epoch = epochs.get(name.namespace) ?? epochs.get(wholeScope) ?? 0;
-      queue.accept(maker.make(source, { view, epoch, isSelective: true }));
+      queue.accept(maker.make(source, { objects, epoch, isSelective: true }));
       yield;
     }
   }
@@ -234,16 +234,16 @@ export class TriggerScope {
    * @returns the epochs by namespace
    */
   private leaveOthers(kept: ReadonlySet<string>, withObjects: ReadonlySet<string>): Map<string, number> {
-    const { view, commits } = this.parts;
+    const { objects, commits } = this.parts;
     const epochs = new Map<string, number>();
-    view.retain(kept);
+    objects.retain(kept);
     for (const [namespace, subscription] of this.open) {
       if (kept.has(namespace)) continue;
       const cursor = subscription.leave();
       if (cursor) this.cursors.set(namespace, cursor);
       this.open.delete(namespace);
     }
-    const inUse = view.namespaces;
+    const inUse = objects.namespaces;
     let last = this.lastEpoch;
     for (const [namespace, cursor] of this.cursors) {
       if (kept.has(namespace)) continue;
@@ -284,7 +284,7 @@ export class TriggerScope {
 
   private fresh(namespace: string, selection: string, initial: boolean): Cursor {
     const { lastEpoch: epoch } = this;
-    return { view: this.parts.view.id, namespace, selection, lowWaterMark: undefined, epoch, initial };
+    return { view: this.parts.objects.id, namespace, selection, lowWaterMark: undefined, epoch, initial };
   }
 
   private save(cursor: Cursor): void {

@@ -12,7 +12,7 @@ import { Timetable } from "./timetable.ts";
 
 interface ScheduledTriggerParts {
   readonly schedule: Schedule;
-  readonly view: KnownObjects;
+  readonly objects: KnownObjects;
   /** The position in the store; `undefined` for a new schedule. */
   readonly cursor: Cursor | undefined;
   /** Whether the last writes before the start may be missing. */
@@ -73,9 +73,9 @@ export class ScheduledTrigger {
   private askedFor = 0;
 
   constructor(parts: ScheduledTriggerParts) {
-    const { schedule, view, cursor, clock, commits } = parts;
+    const { schedule, objects, cursor, clock, commits } = parts;
     this.parts = parts;
-    this.uid = `${view.functionName}.${view.identity}`;
+    this.uid = `${objects.functionName}.${objects.identity}`;
     this.timetable = new Timetable(schedule, this.uid);
     this.selection = JSON.stringify([schedule.times, schedule.jitterMs]);
     this.madeAt = clock.now();
@@ -104,7 +104,7 @@ export class ScheduledTrigger {
 
   /** Whether a run waits, or is in progress. */
   get isBusy(): boolean {
-    return !this.parts.view.isIdle(this.key);
+    return !this.parts.objects.isIdle(this.key);
   }
 
   /** Emits the time of an ended run again, flagged as a redelivery. Returns false, and does nothing, while another run waits. */
@@ -129,7 +129,7 @@ export class ScheduledTrigger {
   cursor(): Cursor {
     const { selection, epoch } = this;
     const lowWaterMark = resourceVersion(String(this.position));
-    return { view: this.parts.view.id, namespace: "", selection, epoch, lowWaterMark, initial: false };
+    return { view: this.parts.objects.id, namespace: "", selection, epoch, lowWaterMark, initial: false };
   }
 
   close(): void {
@@ -185,11 +185,11 @@ export class ScheduledTrigger {
 
   /** Emits a run. `extra` marks one outside the position, and has its ID if it is a repetition. */
   private emit(time: number, flags: EventFlags, extra?: { readonly id?: string; readonly redelivered: boolean }): void {
-    const { view, clock, nextSequence, queue, lostWrites } = this.parts;
+    const { objects, clock, nextSequence, queue, lostWrites } = this.parts;
     const version = resourceVersion(String(time));
     const { uid, epoch } = this;
     const identity = {
-      trigger: view.identity,
+      trigger: objects.identity,
       uid,
       resourceVersion: version,
       lastKnown: false,
@@ -197,14 +197,14 @@ export class ScheduledTrigger {
       epoch,
     };
     const type = "Scheduled";
-    if (!extra) view.expect({ type, key: this.key, uid, resourceVersion: version, deletedBy: version, epoch });
+    if (!extra) objects.expect({ type, key: this.key, uid, resourceVersion: version, deletedBy: version, epoch });
     queue.acceptSpilled({
       kind: "tick",
-      view: view.id,
-      function: view.functionName,
+      view: objects.id,
+      function: objects.functionName,
       trigger: this.trigger,
       namespace: "",
-      name: view.identity,
+      name: objects.identity,
       uid,
       resourceVersion: version,
       type,
@@ -213,7 +213,7 @@ export class ScheduledTrigger {
       deletedBy: version,
       body: noBody,
       oldBody: undefined,
-      form: view.form.ofEvents,
+      form: objects.form.ofEvents,
       receivedAt: clock.now(),
       sequence: nextSequence(),
       replayed: extra !== undefined,
@@ -223,15 +223,18 @@ export class ScheduledTrigger {
   }
 
   private beginAnew(now: number): void {
-    const { log, commits, view } = this.parts;
+    const { log, commits, objects } = this.parts;
     const [from, to] = [this.position, now].map((time) => new Date(time).toISOString());
-    log.warn({ function: view.functionName, trigger: this.trigger, from, to }, "clock set back, schedule starts over");
+    log.warn(
+      { function: objects.functionName, trigger: this.trigger, from, to },
+      "clock set back, schedule starts over",
+    );
     this.position = now;
     this.epoch++;
     commits.cursorMoved(this);
   }
 
   private get key(): string {
-    return `/${this.parts.view.identity}`;
+    return `/${this.parts.objects.identity}`;
   }
 }

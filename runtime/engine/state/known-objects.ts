@@ -436,7 +436,7 @@ export class KnownObjects {
   skip(key: string, meta: ObjectMeta, body: Buffer, at: number): void {
     const { hash, matched } = this.filter.judge("Added", body, this.before(key), undefined);
     this.put(key, this.stateOf(meta, hash, matched, this.keysOf(meta, body)), body);
-    this.history.held({ view: this, key, type: "Added", meta }, wasThere, at);
+    this.history.held({ objects: this, key, type: "Added", meta }, wasThere, at);
   }
 
   /** Returns the event that this body would cause if it were the next one. Changes no state and no counters. */

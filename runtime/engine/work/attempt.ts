@@ -253,14 +253,14 @@ export class Attempts {
       return;
     }
     // An earlier event's attempt may have shown a newer state.
-    if (event.redeliveryRisk === "none" && event.view.isOvertaken(event.key, event.deletedBy))
+    if (event.redeliveryRisk === "none" && event.objects.isOvertaken(event.key, event.deletedBy))
       event.redeliveryRisk = "persisted";
     if (isDropped(event)) {
       event.verdict = unselectedVerdict;
       // If a handler may have received it, the object is known, and is forgotten. Otherwise it never becomes known.
       const mayBeKnown = event.redeliveryRisk !== "none" || event.attempts > 0;
       event.body = mayBeKnown ? (event.body ?? Buffer.alloc(0)) : undefined;
-      if (!mayBeKnown) event.view.recordDroppedUnselected(event.key, event.meta.uid);
+      if (!mayBeKnown) event.objects.recordDroppedUnselected(event.key, event.meta.uid);
       event.isFetched = true;
       queueMicrotask(() => listener.ended({ type: "terminal", outcome: "filtered" }));
       return;
@@ -308,20 +308,20 @@ export class Attempts {
   }
 
   /** Ends an attempt that did not start, because its stored input could not be read. */
-  private unread({ view, key }: Waiting, error: unknown, listener: AttemptListener): void {
-    const fields = { function: view.functionName, object: key, error: String(error) };
+  private unread({ objects, key }: Waiting, error: unknown, listener: AttemptListener): void {
+    const fields = { function: objects.functionName, object: key, error: String(error) };
     this.parts.log.error(fields, "attempt could not begin");
     listener.ended({ type: "again", why: "interrupted", afterMs: readRetryMs, blocked: false });
   }
 
   /** Returns an attempt's inputs if all of them are in memory. */
   private needsAtOnce(event: LaneEvent): Needs | undefined {
-    const { view, body, type } = event;
+    const { objects, body, type } = event;
     if (!body) return undefined;
     let { verdict } = event;
     if (!verdict) {
-      if (event.lastKnown || (type !== "Added" && !view.judgesAtOnce(event.key))) return undefined;
-      verdict = view.judgeAtOnce(event, body);
+      if (event.lastKnown || (type !== "Added" && !objects.judgesAtOnce(event.key))) return undefined;
+      verdict = objects.judgeAtOnce(event, body);
       if (!verdict) return undefined;
     }
     return event.oldBody || !this.wantsOld(event, verdict) ? { verdict, body, oldBody: event.oldBody } : undefined;
@@ -329,33 +329,34 @@ export class Attempts {
 
   /** Returns an attempt's inputs, reading from the store if necessary. */
   private async needsOf(event: LaneEvent, admitted: () => Promise<void>): Promise<Needs> {
-    const { view } = event;
-    // A dead letter that was put back has its own body: the view may no longer know its object, or know another state.
+    const { objects } = event;
+    // A dead letter that was put back has its own body: its object may no longer be known, or in another state.
     const inView = event.lastKnown && !event.replayed;
-    const stored = event.body ?? (await (inView ? view.lastBody(event.key) : this.parts.spill.body(event)));
+    const stored = event.body ?? (await (inView ? objects.lastBody(event.key) : this.parts.spill.body(event)));
     const isLeftOut = stored?.length === 0 && event.kind !== "tick";
     const kept = isLeftOut ? await this.bodyNow(event) : stored;
     if (isLeftOut && !kept && usesCurrentState(event)) {
-      const body = this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event);
+      const body = this.parts.sink ? Buffer.alloc(0) : objects.nameAlone(event);
       return { verdict: this.parts.sink ? deliverUnfiltered : goneVerdict, body, oldBody: undefined };
     }
     // An object that is fetched again may have changed since it was judged.
     const before = isLeftOut ? undefined : event.verdict;
     const verdict =
       before ??
-      (event.isFetched && event.replayed ? fetchedVerdict(event, kept) : await view.judge(event, kept, admitted));
+      (event.isFetched && event.replayed ? fetchedVerdict(event, kept) : await objects.judge(event, kept, admitted));
     const { sink } = this.parts;
     const isEnough = sink?.isMetadataEnough(event);
-    const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key, isEnough) : undefined);
-    return { verdict, body: kept ?? (sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
+    const oldBody =
+      event.oldBody ?? (this.wantsOld(event, verdict) ? await objects.body(event.key, isEnough) : undefined);
+    return { verdict, body: kept ?? (sink ? Buffer.alloc(0) : objects.nameAlone(event)), oldBody };
   }
 
   /** Fetches the current object, which may be newer than the event; `undefined` if it is gone. */
   private async bodyNow(event: LaneEvent): Promise<Buffer | undefined> {
-    const { view, key, type, meta } = event;
+    const { objects, key, type, meta } = event;
     if (type === "Deleted") return undefined;
     event.isFetched = true;
-    const found = await this.parts.look(view.functionName, view.trigger.name, nameOf(key));
+    const found = await this.parts.look(objects.functionName, objects.trigger.name, nameOf(key));
     if (found?.uid !== meta.uid) return undefined;
     event.shown = found.resourceVersion;
     return found.body;
@@ -364,12 +365,12 @@ export class Attempts {
   /** Whether the attempt needs the previous object. A replay has its own, if any: later events may have changed the known one. */
   private wantsOld(event: LaneEvent, { deliver }: Verdict): boolean {
     if (event.type === "Added" || !deliver || event.replayed) return false;
-    const { view, key, type, meta } = event;
+    const { objects, key, type, meta } = event;
     // A list repeats a state if the end of its event is not proven; that state is not its own predecessor.
-    if (type === "Modified" && view.knownState(key)?.resourceVersion === meta.resourceVersion) return false;
+    if (type === "Modified" && objects.knownState(key)?.resourceVersion === meta.resourceVersion) return false;
     if (!(this.parts.sink?.wantsOld(event) ?? this.code.usesOldObject)) return false;
     // An event that received its object from the API server has shown a newer state than the stored one.
-    return event.redeliveryRisk !== "none" || !view.hasShownNewer(key);
+    return event.redeliveryRisk !== "none" || !objects.hasShownNewer(key);
   }
 
   private begin(
@@ -402,7 +403,7 @@ export class Attempts {
       return;
     }
     const started: StartedEvent = {
-      view: item.view.id,
+      view: item.objects.id,
       key: item.key,
       id: item.id,
       ...(item.kind === "key"
@@ -486,10 +487,10 @@ export class Attempts {
   /** Called when the handler of an attempt begins. */
   begins({ item }: Attempt): void {
     const { observer, clock } = this.parts;
-    const { view, receivedAt } = item;
+    const { objects, receivedAt } = item;
     this.running++;
-    observer.attempt?.(view.functionName, view.trigger.name, clock.monotonic() - receivedAt);
-    if (isRedelivered(item)) observer.flagged?.(view.functionName, view.trigger.name);
+    observer.attempt?.(objects.functionName, objects.trigger.name, clock.monotonic() - receivedAt);
+    if (isRedelivered(item)) observer.flagged?.(objects.functionName, objects.trigger.name);
   }
 
   /** Called when the runner has finished or returned an attempt. */
@@ -525,14 +526,14 @@ export class Attempts {
 
   private conclude({ item, shown, row, started, writes }: Attempt, outcome: FinishedAttempt): Conclusion {
     const { random, observer, clock, backoff, commits } = this.parts;
-    const { view } = item;
-    const { functionName, trigger } = view;
+    const { objects } = item;
+    const { functionName, trigger } = objects;
     item.interruptions = 0;
     observer.handled?.(functionName, trigger.name, outcome.durationMs);
     const subject = item.kind === "key" ? item.lastRun(shown.newest) : item;
-    view.history.ran(subject, item.attempts, outcome, clock.now());
+    objects.history.ran(subject, item.attempts, outcome, clock.now());
     if (item.kind === "key") item.settle(row, started, shown.newest, commits);
-    if (writes) commits.putState(item.view.id, writes);
+    if (writes) commits.putState(item.objects.id, writes);
     if (outcome.type === "ok") {
       if (outcome.requeueAfterMs === undefined) return { type: "terminal", outcome: "ok" };
       const afterMs = requeueDelay(outcome.requeueAfterMs);
@@ -555,13 +556,13 @@ export class Attempts {
 
   /** Resets the event as if it had not been attempted, except for the redelivery flag: the handler has seen it. */
   private requeue(event: LaneEvent, afterMs: number): void {
-    const { view, key, id, meta, journalRow: row, shown } = event;
+    const { objects, key, id, meta, journalRow: row, shown } = event;
     event.attempts = 0;
     event.redeliveryRisk = "persisted";
     this.defer(event, afterMs);
     // The row written now contains all that the journal would. If there is no room for a row, the journal keeps it.
     if (event.place !== "memory" && row !== undefined) {
-      view.settle({ key, id, uid: meta.uid, row, shown, comesAgain: !event.replayed });
+      objects.settle({ key, id, uid: meta.uid, row, shown, comesAgain: !event.replayed });
       event.journalRow = undefined;
     }
   }
@@ -574,7 +575,7 @@ export class Attempts {
 
   private givenUp(item: Waiting, error: HandlerError, shown: Shown, wasCrashing: boolean): Conclusion {
     if (this.code.manifest.delivery.onFailure === "Drop") return { type: "terminal", outcome: "dropped", wasCrashing };
-    const { apiVersion, kind } = item.view.trigger;
+    const { apiVersion, kind } = item.objects.trigger;
     const { attempts } = item;
     const stored = item.kind === "key" ? item.letter(shown.newest) : storedEvent(item, shown.oldBody);
     const failedAt = this.parts.clock.now();

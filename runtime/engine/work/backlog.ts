@@ -34,7 +34,7 @@ export function givesWay(event: LaneEvent, next: LaneEvent): boolean {
   if (event.type !== "Modified" || next.type !== "Modified") return false;
   // A replayed dead letter has an older state than the waiting events, and was counted already.
   if (event.replayed || next.replayed) return false;
-  if (event.view !== next.view || event.meta.uid !== next.meta.uid) return false;
+  if (event.objects !== next.objects || event.meta.uid !== next.meta.uid) return false;
   return hasNotBegun(event);
 }
 
@@ -62,29 +62,29 @@ function runsOf(events: Iterable<LaneEvent>, kept: number): readonly CollapsedEv
   const found: CollapsedEvents[] = [];
   const open = new Map<KnownObjects, LaneEvent[]>();
   const before = new Map<KnownObjects, LaneEvent>();
-  const close = (view: KnownObjects) => {
-    const run = open.get(view);
+  const close = (objects: KnownObjects) => {
+    const run = open.get(objects);
     const standIn = run?.pop();
-    open.delete(view);
+    open.delete(objects);
     if (!run || !standIn) return;
-    if (run.length > 0) found.push({ gone: run, standIn, before: before.get(view) });
-    before.set(view, standIn);
+    if (run.length > 0) found.push({ gone: run, standIn, before: before.get(objects) });
+    before.set(objects, standIn);
   };
   let index = 0;
   for (const event of events) {
-    const { view } = event;
+    const { objects } = event;
     const isKept = index++ < kept || !isPlain(event);
-    const run = open.get(view);
+    const run = open.get(objects);
     const last = run?.at(-1);
     if (run && last && !isKept && joins(last, event)) {
       run.push(event);
       continue;
     }
-    close(view);
-    if (isKept) before.set(view, event);
-    else open.set(view, [event]);
+    close(objects);
+    if (isKept) before.set(objects, event);
+    else open.set(objects, [event]);
   }
-  for (const view of [...open.keys()]) close(view);
+  for (const objects of [...open.keys()]) close(objects);
   return found;
 }
 
@@ -154,14 +154,14 @@ export class Backlogs {
   /** Reports that events are gone. */
   private reportCollapsed(gone: readonly LaneEvent[], standIn: LaneEvent): void {
     const { observer, clock } = this.parts;
-    const { view, key } = standIn;
+    const { objects, key } = standIn;
     const last = gone.at(-1);
     for (const event of gone) {
-      view.leave(key);
-      observer.event?.(view.functionName, view.trigger.name, event.type, "dropped");
+      objects.leave(key);
+      observer.event?.(objects.functionName, objects.trigger.name, event.type, "dropped");
     }
-    observer.collapsed?.(view.functionName, view.trigger.name, gone.length);
-    if (last) view.history.held(last, { type: "backlog", collapsed: gone.length }, clock.now(), gone.length);
+    observer.collapsed?.(objects.functionName, objects.trigger.name, gone.length);
+    if (last) objects.history.held(last, { type: "backlog", collapsed: gone.length }, clock.now(), gone.length);
     this.log(standIn, gone.length);
   }
 
@@ -173,12 +173,12 @@ export class Backlogs {
     return fits ? gone : gone.filter((event) => !isOnRecord(event));
   }
 
-  private log({ view, key }: LaneEvent, count: number): void {
+  private log({ objects, key }: LaneEvent, count: number): void {
     const { functionName, clock, log } = this.parts;
     this.unlogged += count;
     const now = clock.monotonic();
     if (now - this.loggedAt < logEveryMs) return;
-    const fields = { function: functionName, trigger: view.trigger.name, object: key, collapsed: this.unlogged };
+    const fields = { function: functionName, trigger: objects.trigger.name, object: key, collapsed: this.unlogged };
     this.loggedAt = now;
     this.unlogged = 0;
     log.warn(fields, "backlog of an object collapsed");
@@ -188,8 +188,8 @@ export class Backlogs {
 const isOnRecord = ({ place }: LaneEvent): boolean => place !== "memory";
 
 /** The gap from the state that the handler receives before the event to the event's own. */
-function gapOf(before: LaneEvent | undefined, { view, key, meta }: LaneEvent) {
-  const from: ResourceVersion | null = before?.deletedBy ?? view.knownState(key)?.resourceVersion ?? null;
+function gapOf(before: LaneEvent | undefined, { objects, key, meta }: LaneEvent) {
+  const from: ResourceVersion | null = before?.deletedBy ?? objects.knownState(key)?.resourceVersion ?? null;
   return { from, to: meta.resourceVersion };
 }
 

@@ -61,7 +61,7 @@ export class EventLane extends Lane {
 
   protected get headReport() {
     const { head } = this;
-    return head && { type: head.type, attempts: head.attempts, trigger: head.view.trigger.name };
+    return head && { type: head.type, attempts: head.attempts, trigger: head.objects.trigger.name };
   }
 
   /** The time that its head's handler asked for is over, or was given up. */
@@ -116,9 +116,9 @@ export class EventLane extends Lane {
     this.lastShelved = undefined;
   }
 
-  private stateBefore({ view }: LaneEvent): ResourceVersion | undefined {
+  private stateBefore({ objects }: LaneEvent): ResourceVersion | undefined {
     const before = this.lastShelved?.event;
-    return before?.view === view ? (before.deletedBy ?? before.meta.resourceVersion) : undefined;
+    return before?.objects === objects ? (before.deletedBy ?? before.meta.resourceVersion) : undefined;
   }
 
   /** Moves all but its first events to the shelf, because they are on disk alone from now on. Returns them. */
@@ -182,7 +182,8 @@ export class EventLane extends Lane {
 export function inMemory(lanes: Iterable<EventLane>): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();
   for (const lane of lanes) {
-    for (const { place, view } of lane) if (place === "memory") counts.set(view.id, (counts.get(view.id) ?? 0) + 1);
+    for (const { place, objects } of lane)
+      if (place === "memory") counts.set(objects.id, (counts.get(objects.id) ?? 0) + 1);
   }
   return counts;
 }

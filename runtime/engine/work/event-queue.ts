@@ -40,7 +40,7 @@ const pinCheckMs = 5_000;
 /** The delay before a failed read from the store is retried, in milliseconds. */
 const storeRetryMs = 1_000;
 
-const laneKeyOf = ({ view, key }: Pick<LaneEvent, "view" | "key">): string => `${view.resource}/${key}`;
+const laneKeyOf = ({ objects, key }: Pick<LaneEvent, "objects" | "key">): string => `${objects.resource}/${key}`;
 
 /** One function's events, with a lane for each object: keeps them within the limits on memory and disk. */
 export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
@@ -69,13 +69,13 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
   }
 
   /** Returns the state of an object's lane; `undefined` if no event of it is in memory. */
-  lane(view: KnownObjects, key: string): LaneReport | undefined {
-    return this.report(laneKeyOf({ view, key }));
+  lane(objects: KnownObjects, key: string): LaneReport | undefined {
+    return this.report(laneKeyOf({ objects, key }));
   }
 
   /** Whether an object's lane has events. */
-  holds(view: KnownObjects, key: string): boolean {
-    return this.lanes.has(laneKeyOf({ view, key }));
+  holds(objects: KnownObjects, key: string): boolean {
+    return this.lanes.has(laneKeyOf({ objects, key }));
   }
 
   /** A pending promise while sources should wait. */
@@ -114,31 +114,31 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
    * Returns the verdict on a new event; `undefined` if the function has used its share of time, or judging takes long. Then it is
    * judged later.
    */
-  judge(view: KnownObjects, judged: FilteredEventFields, body: Buffer): Verdict | undefined {
-    return this.parts.share.time.mayBegin() ? view.judgeAtOnce(judged, body) : undefined;
+  judge(objects: KnownObjects, judged: FilteredEventFields, body: Buffer): Verdict | undefined {
+    return this.parts.share.time.mayBegin() ? objects.judgeAtOnce(judged, body) : undefined;
   }
 
   /**
    * Returns the condition that is false for a state of an object, if there is one, and if the function has time to evaluate it
    * now.
    */
-  refuses(view: KnownObjects, change: Change): HeldBack | undefined {
-    return this.parts.share.time.mayBegin() ? view.refuses(change) : undefined;
+  refuses(objects: KnownObjects, change: Change): HeldBack | undefined {
+    return this.parts.share.time.mayBegin() ? objects.refuses(change) : undefined;
   }
 
   /** Accepts an event. Synchronous; never refuses. */
   accept(event: LaneEvent): void {
-    const { view, key, body } = event;
+    const { objects, key, body } = event;
     if (!event.replayed) {
-      if (body && view.judgesAtOnce(key) && view.isIdle(key)) {
-        event.verdict ??= this.judge(view, event, body);
+      if (body && objects.judgesAtOnce(key) && objects.isIdle(key)) {
+        event.verdict ??= this.judge(objects, event, body);
         if (event.verdict?.deliver === false) {
-          this.settle(event, "filtered", view.apply(event, body, event.verdict, holdOf(event)));
+          this.settle(event, "filtered", objects.apply(event, body, event.verdict, holdOf(event)));
           return;
         }
       }
       const { type, meta, deletedBy, epoch } = event;
-      view.expect({ type, key, uid: meta.uid, resourceVersion: meta.resourceVersion, deletedBy, epoch });
+      objects.expect({ type, key, uid: meta.uid, resourceVersion: meta.resourceVersion, deletedBy, epoch });
     }
     const { spill } = this.parts;
     if (spill.isFull && !spill.overflows) this.makeRoom();
@@ -162,11 +162,11 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
   }
 
   /**
-   * Makes the waiting events in memory hold this mark instead of theirs, for a view's objects in one namespace or ("") in all.
+   * Makes the waiting events in memory hold this mark instead of theirs, for a trigger's objects in one namespace or ("") in all.
    */
-  adopt(view: KnownObjects, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void {
+  adopt(objects: KnownObjects, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void {
     for (const event of [...this.lanes.values()].flatMap((lane) => [...lane])) {
-      if (event.view !== view || event.place !== "memory" || event.replayed) continue;
+      if (event.objects !== objects || event.place !== "memory" || event.replayed) continue;
       if (namespace !== "" && event.meta.namespace !== namespace) continue;
       mark.entry.outstanding++;
       event.mark?.owner.settle(event.mark.entry);
@@ -233,7 +233,7 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
   }
 
   private spilled(event: LaneEvent): void {
-    this.parts.observer.spilled?.(event.view.functionName, event.view.trigger.name);
+    this.parts.observer.spilled?.(event.objects.functionName, event.objects.trigger.name);
     event.mark?.owner.settle(event.mark.entry);
   }
 
@@ -293,7 +293,7 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
     if (!tail || !givesWay(tail, next) || (lane.running && lane.head === tail)) return;
     lane.pop();
     this.parts.spill.left(tail);
-    tail.view.leave(tail.key);
+    tail.objects.leave(tail.key);
     this.settle(tail, "dropped");
   }
 
@@ -373,21 +373,21 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
     lane.blocked = false;
     this.parts.spill.left(event);
     this.backpressure.left(event.size);
-    const { journalRow: row, view, body, verdict, key, id, shown, meta } = event;
+    const { journalRow: row, objects, body, verdict, key, id, shown, meta } = event;
     let holdsMark = false;
     if (!event.replayed) {
-      view.leave(event.key);
-      if (body && verdict) holdsMark = view.apply(event, body, verdict, holdOf(event));
+      objects.leave(event.key);
+      if (body && verdict) holdsMark = objects.apply(event, body, verdict, holdOf(event));
     }
-    if (row !== undefined) view.settle({ key, id, uid: meta.uid, row, shown });
+    if (row !== undefined) objects.settle({ key, id, uid: meta.uid, row, shown });
     this.settle(event, outcome, holdsMark);
   }
 
   private settle(event: LaneEvent, outcome: EventOutcome, holdsMark = false): void {
     const heldBack = outcome === "filtered" ? event.verdict?.heldBack : undefined;
-    if (heldBack) event.view.history.held(event, heldBack, this.parts.clock.now());
+    if (heldBack) event.objects.history.held(event, heldBack, this.parts.clock.now());
     if (!holdsMark) releaseMark(event);
-    this.parts.observer.event?.(event.view.functionName, event.view.trigger.name, event.type, outcome);
+    this.parts.observer.event?.(event.objects.functionName, event.objects.trigger.name, event.type, outcome);
   }
 
   private async refill(): Promise<void> {

@@ -36,19 +36,19 @@ type EventStorage = "memory" | "both" | "disk";
 export interface LaneEvent extends ObjectEvent {
   /** `tick`: the time of a schedule, which belongs to no object. */
   readonly kind: "event" | "tick";
-  readonly view: KnownObjects;
+  readonly objects: KnownObjects;
   /** The position in the function's order of arrival. */
   readonly sequence: number;
   readonly id: string;
   /** Replaced if the event stands for coalesced events of its object. */
   flags: EventFlags;
-  /** `undefined` while only the disk has it, and for a deletion that was found: the view has the last known body. */
+  /** `undefined` while only the disk has it, and for a deletion that was found: the known objects have the last body. */
   body: Buffer | undefined;
   /** The network buffer that the body is a part of, while the event waits. */
   chunk: Chunk | undefined;
   /** Byte ranges of the object's members in the body, if the body is as received. */
   readonly members: ObjectMembers | undefined;
-  /** Set only for a replayed dead letter; otherwise it is read from the view. */
+  /** Set only for a replayed dead letter; otherwise it is the last known body. */
   readonly oldBody: Buffer | undefined;
   /** The body's size in bytes, whether it is in memory or not. */
   readonly size: number;
@@ -122,13 +122,13 @@ function creationTimestamp(body: Buffer): string {
   return named ? String(metadata.creationTimestamp) : "";
 }
 
-/** Converts an event for the spill and the dead letters. An empty body means that the view has it. */
+/** Converts an event for the spill and the dead letters. An empty body means that the known objects have it. */
 export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): StoredEvent {
-  const { view, meta, type, id, flags } = event;
+  const { objects, meta, type, id, flags } = event;
   return {
-    view: view.id,
-    function: view.functionName,
-    trigger: view.trigger.name,
+    view: objects.id,
+    function: objects.functionName,
+    trigger: objects.trigger.name,
     namespace: meta.namespace,
     name: meta.name,
     uid: meta.uid,
@@ -139,7 +139,7 @@ export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): Stor
     deletedBy: event.deletedBy,
     body: event.body ?? Buffer.alloc(0),
     oldBody,
-    form: view.form.ofEvents,
+    form: objects.form.ofEvents,
     receivedAt: event.receivedWall,
   };
 }
@@ -155,7 +155,7 @@ export function spilledEvent(event: LaneEvent): SpilledEvent {
 
 /** The origin of an event. */
 export interface EventOrigin {
-  readonly view: KnownObjects;
+  readonly objects: KnownObjects;
   readonly epoch: number;
   /** Whether objects can enter and leave the selection without being created or deleted. */
   readonly isSelective: boolean;
@@ -222,7 +222,7 @@ type NewEvent = Omit<
 /** Builds all events, so that all of them have one hidden class. */
 const laneEvent = (made: NewEvent): LaneEvent => ({
   kind: made.kind ?? "event",
-  view: made.view,
+  objects: made.objects,
   sequence: made.sequence,
   type: made.type,
   key: made.key,
@@ -271,22 +271,26 @@ export class EventMaker {
   }
 
   /** Makes an event. `originRisk` is the risk that the origin reports, in addition to the source's own. */
-  make(source: EventInput, { view, epoch, isSelective }: EventOrigin, originRisk: RedeliveryRisk = "none"): LaneEvent {
+  make(
+    source: EventInput,
+    { objects, epoch, isSelective }: EventOrigin,
+    originRisk: RedeliveryRisk = "none",
+  ): LaneEvent {
     const { type, key, meta, body } = source;
     const selective = source.selective || isSelective;
     const lastKnown = body === undefined;
     const { uid, resourceVersion } = meta;
     const deletedBy = source.deletedBy ?? resourceVersion;
-    const id = eventId({ trigger: view.identity, type, uid, resourceVersion, lastKnown, selective, epoch });
-    const identity = { view: view.id, uid, id, type };
-    const isOvertaken = view.isOvertaken(key, deletedBy);
+    const id = eventId({ trigger: objects.identity, type, uid, resourceVersion, lastKnown, selective, epoch });
+    const identity = { view: objects.id, uid, id, type };
+    const isOvertaken = objects.isOvertaken(key, deletedBy);
     const { attempts, redeliveryRisk } = this.possibleRedeliveries.ofNew(
       identity,
       isOvertaken,
       graver(originRisk, source.redeliveryRisk ?? "none"),
     );
     return laneEvent({
-      view,
+      objects,
       sequence: this.nextSequence(),
       type,
       key,
@@ -309,18 +313,18 @@ export class EventMaker {
   }
 
   /** Restores an event from the spill. */
-  restore(stored: LoadedEvent, view: KnownObjects): LaneEvent {
+  restore(stored: LoadedEvent, objects: KnownObjects): LaneEvent {
     const { kind, namespace, name, uid, resourceVersion, type, flags, body, size, sequence, replayed } = stored;
     const key = `${namespace}/${name}`;
-    const id = withTrigger(stored.id, view.identity);
+    const id = withTrigger(stored.id, objects.identity);
     const storedRisk = stored.redelivered ? "persisted" : "none";
     const { attempts, redeliveryRisk, begun } = this.possibleRedeliveries.ofStored(
-      { ...stored, view: view.id, id },
+      { ...stored, view: objects.id, id },
       storedRisk,
     );
     return laneEvent({
       kind,
-      view,
+      objects,
       sequence,
       type,
       key,
@@ -362,8 +366,8 @@ export const usesCurrentState = ({ type, replayed, flags }: LaneEvent): boolean 
  * True if the event is dropped undelivered, because the trigger no longer selects the object. A deletion is dropped only if all
  * earlier events of the object were.
  */
-export const isDropped = ({ type, view, key, meta, isUnselected }: LaneEvent): boolean =>
-  type === "Deleted" ? view.isDroppedUnselected(key, meta.uid) : isUnselected;
+export const isDropped = ({ type, objects, key, meta, isUnselected }: LaneEvent): boolean =>
+  type === "Deleted" ? objects.isDroppedUnselected(key, meta.uid) : isUnselected;
 
 /**
  * True if a verdict keeps an event from its handler. A dead letter that was put back is delivered whatever the manifest says by
@@ -377,8 +381,8 @@ export function isHeldBack({ replayed, isFetched, flags }: LaneEvent, { deliver,
 /** Returns the verdict on a replay whose object was read from the API server. */
 export function fetchedVerdict(event: LaneEvent, body: Buffer | undefined): Verdict {
   if (!body || !usesCurrentState(event)) return deliverUnfiltered;
-  if (!event.view.trigger.events.includes(event.type)) return { ...goneVerdict, heldBack: notAsked };
-  return event.view.matches(event.key, body) ? deliverUnfiltered : { ...goneVerdict, heldBack: refusedBefore };
+  if (!event.objects.trigger.events.includes(event.type)) return { ...goneVerdict, heldBack: notAsked };
+  return event.objects.matches(event.key, body) ? deliverUnfiltered : { ...goneVerdict, heldBack: refusedBefore };
 }
 
 /** Whether the event may have run before. Called after its current attempt has been counted. */
@@ -392,21 +396,21 @@ export function deliveryOf(
   timeoutMs: number,
   state: OwnState | undefined,
 ): Delivery {
-  const { view, meta, type, id, flags, attempts } = event;
+  const { objects, meta, type, id, flags, attempts } = event;
   return {
-    function: view.functionName,
-    trigger: view.trigger.name,
+    function: objects.functionName,
+    trigger: objects.trigger.name,
     id,
     type,
     object: {
-      apiVersion: view.trigger.apiVersion,
-      kind: view.trigger.kind,
+      apiVersion: objects.trigger.apiVersion,
+      kind: objects.trigger.kind,
       namespace: meta.namespace,
       name: meta.name,
       uid: givenUid(meta.uid),
     },
     resourceVersion: meta.resourceVersion,
-    past: event.epoch < view.epochOf(event.key),
+    past: event.epoch < objects.epochOf(event.key),
     receivedAt: event.receivedWall,
     attempt: attempts,
     redelivered: isRedelivered(event),

@@ -83,8 +83,8 @@ export const arrivalAt = (clock: Clock): Arrival => ({ wall: clock.now(), monoto
 export class KeyLane extends Lane implements PendingKey {
   readonly kind = "key";
   readonly primary: Primary;
-  /** The view of `primary`. */
-  readonly view: KnownObjects;
+  /** The known objects of `primary`. */
+  readonly objects: KnownObjects;
   /** The number of its row. */
   readonly sequence: number;
   /** When it was first woken since its last successful run, in wall and monotonic milliseconds. */
@@ -117,7 +117,7 @@ export class KeyLane extends Lane implements PendingKey {
   ) {
     super(key);
     this.primary = primary;
-    this.view = primary.view;
+    this.objects = primary.objects;
     this.sequence = sequence;
     this.wokenAt = wokenAt;
     this.causes = causes;
@@ -179,7 +179,7 @@ export class KeyLane extends Lane implements PendingKey {
     const { causes, attempts, primary } = this;
     const last = causes.at(-1);
     const type = last?.type === "Added" || last?.type === "Deleted" ? last.type : ("Modified" as const);
-    const trigger = last?.trigger === undefined ? this.view.trigger.name : primary.nameOf(last.trigger);
+    const trigger = last?.trigger === undefined ? this.objects.trigger.name : primary.nameOf(last.trigger);
     return { type, attempts, trigger };
   }
 
@@ -226,15 +226,15 @@ export class KeyLane extends Lane implements PendingKey {
   /** Converts a run of it for the dead letters. */
   letter(newest: Newest | undefined): StoredEvent {
     const { type, meta } = this.lastRun(newest);
-    const body = newest?.body ?? this.view.nameAlone({ meta });
+    const body = newest?.body ?? this.objects.nameAlone({ meta });
     return { ...this.stored(body), ...meta, type, flags: {}, deletedBy: unknownVersion };
   }
 
   private stored(body: Buffer) {
-    const { view, id, namespace, name } = this;
-    const { functionName, trigger, form } = view;
+    const { objects, id, namespace, name } = this;
+    const { functionName, trigger, form } = objects;
     return {
-      view: view.id,
+      view: objects.id,
       function: functionName,
       trigger: trigger.name,
       namespace,
@@ -249,16 +249,16 @@ export class KeyLane extends Lane implements PendingKey {
 
   /** Returns the last run for the history and commands. */
   lastRun(newest: Newest | undefined) {
-    const { view, key, namespace, name, runId } = this;
+    const { objects, key, namespace, name, runId } = this;
     const { uid = "", resourceVersion = unknownVersion } = newest ?? {};
     const type = newest ? ("Modified" as const) : ("Deleted" as const);
-    return { view, id: runId, key, type, meta: { namespace, name, uid, resourceVersion } };
+    return { objects, id: runId, key, type, meta: { namespace, name, uid, resourceVersion } };
   }
 
   /** Returns the last run for the handler. */
   delivery(newest: Newest | undefined): Omit<Delivery, "redelivered" | "timeoutMs"> {
     const { primary, causes, attempts } = this;
-    const { functionName, trigger } = primary.view;
+    const { functionName, trigger } = primary.objects;
     const { id, type, meta } = this.lastRun(newest);
     const { namespace, name, uid, resourceVersion } = meta;
     return {
@@ -281,12 +281,12 @@ export class KeyLane extends Lane implements PendingKey {
    * newer than the known one stays recorded until its own event, because in another mode that event would be delivered.
    */
   settle(row: number, started: StartedEvent, newest: Newest | undefined, commits: Commits): void {
-    const { view, key, id } = this;
-    const known = view.knownState(key);
+    const { objects, key, id } = this;
+    const known = objects.knownState(key);
     const { resourceVersion: shown } = started;
     // An object that is gone for the API server may still be known here: its last events have not arrived yet.
     if (known && (newest?.uid ?? known.uid) === known.uid && isNewer(shown, known.resourceVersion))
-      view.settle({ key, id, uid: known.uid, row, shown, comesAgain: true });
+      objects.settle({ key, id, uid: known.uid, row, shown, comesAgain: true });
     else commits.settle(row, started);
     this.journalRow = undefined;
     this.shown = undefined;
@@ -295,8 +295,8 @@ export class KeyLane extends Lane implements PendingKey {
 
   /** Keeps the states that interrupted runs have shown on record, because no further run is made. */
   settleShown(): void {
-    const { view, key, id, journalRow: row, shown } = this;
-    if (row !== undefined) view.settle({ key, id, uid: view.knownState(key)?.uid ?? "", row, shown });
+    const { objects, key, id, journalRow: row, shown } = this;
+    if (row !== undefined) objects.settle({ key, id, uid: objects.knownState(key)?.uid ?? "", row, shown });
   }
 }
 

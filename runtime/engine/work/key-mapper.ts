@@ -56,8 +56,8 @@ export class KeyMapper implements EventSink {
    * Whether an event waits until there are fewer keys. An event of a reconciled object never does: it wakes one key, and shows
    * that this key has an object.
    */
-  refuses({ view, kind }: LaneEvent): boolean {
-    return (this.rules.has(view.id) || kind === "tick") && this.keys.isFull;
+  refuses({ objects, kind }: LaneEvent): boolean {
+    return (this.rules.has(objects.id) || kind === "tick") && this.keys.isFull;
   }
 
   /** As many as fill a commit's share, estimated from earlier events. Surplus events are returned. */
@@ -67,13 +67,13 @@ export class KeyMapper implements EventSink {
   }
 
   /** A change may move an object from one key to another, which wakes both. */
-  wantsOld({ view }: LaneEvent): boolean {
-    return this.rules.has(view.id);
+  wantsOld({ objects }: LaneEvent): boolean {
+    return this.rules.has(objects.id);
   }
 
   /** Whether the metadata of the earlier state tells its keys. Every stored body has it, whatever manifest it is of. */
-  isMetadataEnough({ view }: LaneEvent): boolean {
-    return this.rules.get(view.id)?.readsMetadataAlone ?? false;
+  isMetadataEnough({ objects }: LaneEvent): boolean {
+    return this.rules.get(objects.id)?.readsMetadataAlone ?? false;
   }
 
   take(
@@ -107,11 +107,11 @@ export class KeyMapper implements EventSink {
     event: LaneEvent,
     { body, oldBody }: { readonly body: Buffer; readonly oldBody: Buffer | undefined },
   ): ReadonlySet<string> | undefined {
-    const rule = this.rules.get(event.view.id);
-    const counted = event.view.countedFor(event.key);
+    const rule = this.rules.get(event.objects.id);
+    const counted = event.objects.countedFor(event.key);
     const named = rule ? this.keysOf(rule, event, body, oldBody, counted) : new Set<string>();
     if (event.kind === "tick") return new Set(this.primary.timedKeys());
-    const isForAll = rule && isForgotten(rule, event.view, counted, body, oldBody);
+    const isForAll = rule && isForgotten(rule, event.objects, counted, body, oldBody);
     if (!rule) this.primary.saw(event.key);
     const own = rule ? named : new Set([event.key]);
     return isForAll ? new Set([...this.primary.keys(), ...(named ?? [])]) : own;
@@ -134,19 +134,19 @@ export class KeyMapper implements EventSink {
 
   /** Returns the keys that a change of an object wakes, given its current body; for commands. */
   keysFor(
-    view: KnownObjects,
+    objects: KnownObjects,
     object: Pick<ObjectMeta, "namespace" | "name">,
     body: Buffer | undefined,
   ): ReadonlySet<string> {
-    const rule = this.rules.get(view.id);
+    const rule = this.rules.get(objects.id);
     if (!rule) return new Set([objectKey(object)]);
     const found = body && rule.of({ namespace: object.namespace, body });
     return new Set(found && "keys" in found ? found.keys.map((key) => this.primary.canonicalKey(key)) : []);
   }
 
   /** Returns the keys that a change would wake that leaves the object with this body; for commands. */
-  next(view: KnownObjects, object: Pick<ObjectMeta, "namespace" | "name">, body: Buffer): WakesNext {
-    const rule = this.rules.get(view.id);
+  next(objects: KnownObjects, object: Pick<ObjectMeta, "namespace" | "name">, body: Buffer): WakesNext {
+    const rule = this.rules.get(objects.id);
     const key = objectKey(object);
     if (!rule) return { now: { keys: [key] }, left: [] };
     const canonical = (keys: readonly string[] = []) => [
@@ -154,7 +154,7 @@ export class KeyMapper implements EventSink {
     ];
     const found = rule.of({ namespace: object.namespace, body });
     const now = "keys" in found ? { keys: canonical(found.keys) } : found;
-    const known = canonical(view.knownState(key)?.keys);
+    const known = canonical(objects.knownState(key)?.keys);
     return { now, left: known.filter((each) => !("keys" in now && now.keys.includes(each))) };
   }
 
@@ -205,9 +205,9 @@ function isForgotten(
   return !(oldBody && (rule.readsMetadataAlone || form.keepsWholeObjects));
 }
 
-function causeOf({ replayed, type, view, meta, flags, attempts, redeliveryRisk, journalRow }: LaneEvent): Waking {
+function causeOf({ replayed, type, objects, meta, flags, attempts, redeliveryRisk, journalRow }: LaneEvent): Waking {
   const { namespace, name, resourceVersion } = meta;
-  const trigger = view.identity;
+  const trigger = objects.identity;
   if (type === "Scheduled") return { type, trigger };
   // An event that an edit made of a waiting key is the change that woke the key.
   if (replayed && flags.reason !== "edited") return { type: "Replay" };
@@ -221,6 +221,6 @@ function causeOf({ replayed, type, view, meta, flags, attempts, redeliveryRisk, 
     ...uid,
     ...delivered,
     hasBegun: attempts > 0 || journalRow !== undefined,
-    seen: { trigger: view.trigger.name, type, object: meta, resourceVersion, flags },
+    seen: { trigger: objects.trigger.name, type, object: meta, resourceVersion, flags },
   };
 }

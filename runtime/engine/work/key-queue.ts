@@ -91,7 +91,7 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
   restore(lane: KeyLane, backoffMs: number): void {
     const { commits, primary } = this.parts;
     if (this.lanes.has(lane.key)) {
-      commits.dropSpilled(primary.view.functionName, lane.sequence);
+      commits.dropSpilled(primary.objects.functionName, lane.sequence);
       return;
     }
     this.lanes.set(lane.key, lane);
@@ -157,10 +157,10 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
       if (lane.waits === "requeue" && lane.presence === "absent") this.endWait(lane);
   }
 
-  /** Whether a key has an object. A change of the object itself shows it before the view does. */
+  /** Whether a key has an object. A change of the object itself shows it before the known objects do. */
   private presenceOf(key: string, cause?: Waking): KeyPresence {
     const { primary } = this.parts;
-    if (cause?.trigger === primary.view.identity) return cause.type === "Deleted" ? "absent" : "object";
+    if (cause?.trigger === primary.objects.identity) return cause.type === "Deleted" ? "absent" : "object";
     if (primary.has(key)) return "object";
     return this.isSettled(key) ? "absent" : "unknown";
   }
@@ -218,9 +218,9 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
     }
     this.room.forget(lane);
     this.lanes.delete(lane.key);
-    commits.dropSpilled(primary.view.functionName, lane.sequence);
+    commits.dropSpilled(primary.objects.functionName, lane.sequence);
     if (lane.journalRow !== undefined)
-      commits.settle(lane.journalRow, { view: primary.view.id, key: lane.key, id: lane.id });
+      commits.settle(lane.journalRow, { view: primary.objects.id, key: lane.key, id: lane.id });
     for (const cause of lane.causes) this.wake(canonical, cause);
     return false;
   }
@@ -337,7 +337,7 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
     this.share.add();
     this.room.forget(lane);
     this.lanes.delete(lane.key);
-    commits.dropSpilled(primary.view.functionName, lane.sequence);
+    commits.dropSpilled(primary.objects.functionName, lane.sequence);
   }
 
   /** Schedules a later run, which survives the end of this process. */

@@ -16,7 +16,7 @@ export interface KeySource {
 
 /** The trigger without `key`: the kind of the reconciled objects, and their states. */
 export class Primary {
-  readonly view: KnownObjects;
+  readonly objects: KnownObjects;
   private readonly look: Look;
   /** Whether the kind is cluster-scoped, so that its keys have no namespace. `undefined` until an object of the kind was seen. */
   private isClusterScoped: boolean | undefined;
@@ -29,7 +29,7 @@ export class Primary {
    * @param comparesChanges whether a condition reads the previous object, so that an answer is about a change, not about a state
    */
   constructor(
-    view: KnownObjects,
+    objects: KnownObjects,
     look: Look,
     pendingEdits: PendingEditEvents,
     names: ReadonlyMap<string, string>,
@@ -38,19 +38,19 @@ export class Primary {
     this.comparesChanges = comparesChanges;
     this.pendingEdits = pendingEdits;
     this.names = names;
-    this.view = view;
+    this.objects = objects;
     this.look = look;
   }
 
   /** Whether a key may run: its object is known, so that it is not taken for deleted, and its waiting events have ended. */
   isSettled(key: string, source: KeySource): boolean {
-    const { view, pendingEdits } = this;
-    return source.isSettledIn(nameOf(key).namespace) && !view.isPendingCreate(key) && !pendingEdits.has(key, source);
+    const { objects, pendingEdits } = this;
+    return source.isSettledIn(nameOf(key).namespace) && !objects.isPendingCreate(key) && !pendingEdits.has(key, source);
   }
 
   /** Whether a key has an object, as far as is known, or one whose first event waits. */
   has(key: string): boolean {
-    return this.view.knownState(key) !== undefined || this.view.isPendingCreate(key);
+    return this.objects.knownState(key) !== undefined || this.objects.isPendingCreate(key);
   }
 
   /**
@@ -58,12 +58,12 @@ export class Primary {
    * read.
    */
   async newest(key: string): Promise<Newest | undefined> {
-    const { view } = this;
-    const known = view.knownState(key);
+    const { objects } = this;
+    const known = objects.knownState(key);
     if (!known) return undefined;
-    const body = await view.body(key);
-    if (!body) return this.look(view.functionName, view.trigger.name, nameOf(key));
-    const { uid, resourceVersion } = view.knownState(key) ?? known;
+    const body = await objects.body(key);
+    if (!body) return this.look(objects.functionName, objects.trigger.name, nameOf(key));
+    const { uid, resourceVersion } = objects.knownState(key) ?? known;
     return { uid, resourceVersion, body };
   }
 
@@ -82,7 +82,7 @@ export class Primary {
    */
   canonicalKey(key: string): string {
     if (this.isClusterScoped === undefined) {
-      const { anyKey } = this.view;
+      const { anyKey } = this.objects;
       if (anyKey !== undefined) this.saw(anyKey);
     }
     return this.isClusterScoped ? `/${nameOf(key).name}` : key;
@@ -90,7 +90,7 @@ export class Primary {
 
   /** Yields the keys of all existing objects. */
   *keys(): Iterable<string> {
-    for (const [key] of this.view.live("")) yield key;
+    for (const [key] of this.objects.live("")) yield key;
   }
 
   /**
@@ -98,8 +98,8 @@ export class Primary {
    * that the present conditions have not judged counts as one that meets them.
    */
   *timedKeys(): Iterable<string> {
-    const { form } = this.view;
-    for (const [key, { matched, form: written }] of this.view.live(""))
+    const { form } = this.objects;
+    for (const [key, { matched, form: written }] of this.objects.live(""))
       if (matched !== false || this.comparesChanges || !form.answers(written)) yield key;
   }
 }

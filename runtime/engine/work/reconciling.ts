@@ -39,7 +39,7 @@ interface ReconcilingParts {
 
 /** The stored state of a function. */
 interface OnRecord {
-  /** The view of the trigger without `key`. */
+  /** The known objects of the trigger without `key`. */
   readonly primary: KnownObjects;
   /** Whether a condition of that trigger reads the previous object. */
   readonly comparesChanges: boolean;
@@ -72,13 +72,13 @@ export interface Reconciling {
 
 /** Builds the parts from the manifest and the stored state. */
 export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Promise<Reconciling> {
-  const { primary: view, rules, names, keys, resync, maker, spill, time, state } = on;
+  const { primary: objects, rules, names, keys, resync, maker, spill, time, state } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
   const pendingEdits = new PendingEditEvents(
-    on.replays.filter((each) => each.view === view.id && !each.redelivered),
+    on.replays.filter((each) => each.view === objects.id && !each.redelivered),
     spill,
   );
-  const primary = new Primary(view, look, pendingEdits, names, on.comparesChanges);
+  const primary = new Primary(objects, look, pendingEdits, names, on.comparesChanges);
   const backoff = new KeyBackoff(clock, random);
   const attempts = new Attempts(
     { manifest, usesOldObject: false },
@@ -102,7 +102,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
       time,
       share: queue.share,
     }),
-    trigger: view.trigger.name,
+    trigger: objects.trigger.name,
   };
 }
 
@@ -116,10 +116,10 @@ async function restore(
   { startedBefore, clock }: ReconcilingParts,
   primary: Primary,
 ): Promise<void> {
-  const { view } = primary;
+  const { objects } = primary;
   const begun = new Map<number, RecordedStart>();
   for (const event of startedBefore) {
-    const sequence = event.view === view.id ? runSequence(event.id) : undefined;
+    const sequence = event.view === objects.id ? runSequence(event.id) : undefined;
     if (sequence !== undefined) begun.set(sequence, event);
   }
   const monotonic = clock.monotonic();
@@ -139,5 +139,5 @@ async function restore(
     queue.restore(lane, msUntil(notBefore, receivedAt, clock));
   }
   // Runs without a row had ended, or an edit has delivered the changes that woke them.
-  for (const run of begun.values()) settleRun(run, view);
+  for (const run of begun.values()) settleRun(run, objects);
 }

@@ -48,7 +48,7 @@ interface SpillParts {
   readonly store: Checkpoint;
   readonly commits: Commits;
   /** By number. */
-  readonly views: ReadonlyMap<number, KnownObjects>;
+  readonly known: ReadonlyMap<number, KnownObjects>;
   /** The events of the function's live views in the store, and the bytes of their bodies. */
   readonly waiting: { readonly events: number; readonly bytes: number };
   readonly limit: MemoryLimit;
@@ -65,7 +65,7 @@ export class Spill {
   private readonly functionName: string;
   private readonly store: Checkpoint;
   private readonly commits: Commits;
-  private readonly views: ReadonlyMap<number, KnownObjects>;
+  private readonly known: ReadonlyMap<number, KnownObjects>;
   private readonly most: MemoryLimit;
   private readonly memory: Budget;
   private readonly disk: Budget;
@@ -89,7 +89,7 @@ export class Spill {
   /** Bytes that its keys without an object take, in memory and in the store each. */
   private keys = 0;
 
-  constructor({ functionName, store, commits, views, waiting, limit, budgets, time }: SpillParts) {
+  constructor({ functionName, store, commits, known, waiting, limit, budgets, time }: SpillParts) {
     this.time = time;
     this.most = limit;
     this.memory = budgets.memory;
@@ -99,7 +99,7 @@ export class Spill {
     this.functionName = functionName;
     this.store = store;
     this.commits = commits;
-    this.views = views;
+    this.known = known;
     this.overflow = waiting.events;
     this.keep(waiting.bytes + waiting.events * rowBytes);
   }
@@ -362,7 +362,7 @@ export class Spill {
   private toCurrentForm(event: SpilledEvent): LoadedEvent {
     const { body: written, form, type, flags, replayed } = event;
     const size = written.length;
-    const now = this.views.get(event.view)?.form;
+    const now = this.known.get(event.view)?.form;
     // The manifest that wrote a deletion that was found may have stored more of the object.
     const body = type === "Deleted" && flags.finalStateUnknown && now && size > 0 ? now.atMost(written) : written;
     if (!now || type === "Scheduled" || form === now.ofEvents) return { ...event, body, size, isUnselected: false };
@@ -402,7 +402,7 @@ export class Spill {
           // A newer event may have been written and loaded since the page was read.
           this.loaded = Math.max(this.loaded, event.sequence);
           // The row of a key is not an event; the key's queue has it.
-          if (!this.views.has(event.view) || event.kind === "key") return true;
+          if (!this.known.has(event.view) || event.kind === "key") return true;
           this.overflow--;
           if (give(this.toCurrentForm(event)) === "shelved") this.shelved++;
           return true;

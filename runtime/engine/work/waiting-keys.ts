@@ -14,10 +14,10 @@ interface WaitingKeysParts {
   readonly functionName: string;
   readonly commits: Commits;
   readonly startedBefore: Iterable<RecordedStart>;
-  /** The view of the keys that are still reconciled; their runs are not settled here. */
+  /** The known objects of the keys that are still reconciled; their runs are not settled here. */
   readonly primary: KnownObjects | undefined;
   /** By number. */
-  readonly views: ReadonlyMap<number, KnownObjects>;
+  readonly known: ReadonlyMap<number, KnownObjects>;
   /** Events on disk whose states are known already. */
   readonly replays: readonly SpillHeader[];
   readonly nextSequence: () => number;
@@ -28,7 +28,7 @@ interface WaitingKeysParts {
 
 /** An object that keys waited for. */
 interface Awaited {
-  readonly view: KnownObjects;
+  readonly objects: KnownObjects;
   readonly key: string;
   readonly cause: Cause;
   /** The first row of a key that waited for it. */
@@ -53,10 +53,10 @@ export async function convertKeysToEvents(
   rows: readonly KeyHeader[],
   parts: WaitingKeysParts,
 ): Promise<{ readonly events: readonly SpilledEvent[]; readonly bytes: number }> {
-  const { commits, views, time } = parts;
+  const { commits, known, time } = parts;
   const begun = runsBefore(parts);
-  const awaiting = new Awaiting(views);
-  const replaced = rows.filter(({ view }) => views.has(view));
+  const awaiting = new Awaiting(known);
+  const replaced = rows.filter(({ view }) => known.has(view));
   await time.each("rows", replaced, (row) => {
     awaiting.note(row, begun.get(row.sequence) !== undefined);
     return true;
@@ -82,11 +82,11 @@ export async function convertKeysToEvents(
   }
   if (events.length > 0) await commits.flush();
   for (const [index, { view, sequence }] of replaced.entries()) {
-    commits.dropSpilled(views.get(view)?.functionName ?? "", sequence);
+    commits.dropSpilled(known.get(view)?.functionName ?? "", sequence);
     if (index % mostRows === mostRows - 1) await commits.flush();
   }
   // The events are flagged from now on, including those of states that only the runs have seen.
-  for (const runs of begun.values()) for (const run of runs) settleRun(run, views.get(run.view));
+  for (const runs of begun.values()) for (const run of runs) settleRun(run, known.get(run.view));
   const { crowded: keys } = awaiting;
   if (keys > 0)
     parts.log.warn(
@@ -99,17 +99,17 @@ export async function convertKeysToEvents(
 const idOf = ({ view, id }: Pick<SpilledEvent, "view" | "id">): string => `${view}/${id}`;
 
 /** Settles a run that had begun and no longer has a row. The state that it showed stays on record until the state's own event. */
-export function settleRun({ key, resourceVersion, ...run }: RecordedStart, view: KnownObjects | undefined): void {
-  const uid = view?.knownState(key)?.uid ?? "";
-  view?.settle({ ...run, key, uid, shown: resourceVersion === unknownVersion ? undefined : resourceVersion });
+export function settleRun({ key, resourceVersion, ...run }: RecordedStart, objects: KnownObjects | undefined): void {
+  const uid = objects?.knownState(key)?.uid ?? "";
+  objects?.settle({ ...run, key, uid, shown: resourceVersion === unknownVersion ? undefined : resourceVersion });
 }
 
 /** Returns the runs that had begun when the last process ended, by row, including those whose rows are gone. */
-function runsBefore({ startedBefore, primary, views }: WaitingKeysParts): ReadonlyMap<number, RecordedStart[]> {
+function runsBefore({ startedBefore, primary, known }: WaitingKeysParts): ReadonlyMap<number, RecordedStart[]> {
   const begun = new Map<number, RecordedStart[]>();
   for (const event of startedBefore) {
     const sequence = runSequence(event.id);
-    if (sequence === undefined || event.view === primary?.id || !views.has(event.view)) continue;
+    if (sequence === undefined || event.view === primary?.id || !known.has(event.view)) continue;
     begun.set(sequence, [...(begun.get(sequence) ?? []), event]);
   }
   return begun;
@@ -121,14 +121,14 @@ class Awaiting {
   readonly objects = new Map<string, Awaited>();
   /** The number of keys with more causes than their rows name. */
   crowded = 0;
-  private readonly views: ReadonlyMap<number, KnownObjects>;
+  private readonly known: ReadonlyMap<number, KnownObjects>;
   private readonly byIdentity: ReadonlyMap<string, KnownObjects>;
   /** Index from key to all objects that map to it; built on first use. */
-  private counting: ReadonlyMap<string, readonly Pick<Awaited, "view" | "key">[]> | undefined;
+  private counting: ReadonlyMap<string, readonly Pick<Awaited, "objects" | "key">[]> | undefined;
 
-  constructor(views: WaitingKeysParts["views"]) {
-    this.views = views;
-    this.byIdentity = new Map([...views.values()].map((view) => [view.identity, view]));
+  constructor(known: WaitingKeysParts["known"]) {
+    this.known = known;
+    this.byIdentity = new Map([...known.values()].map((objects) => [objects.identity, objects]));
   }
 
   /**
@@ -137,7 +137,7 @@ class Awaiting {
    */
   note(row: KeyHeader, hasBegun: boolean): void {
     const { namespace, name, pending, redelivered } = row;
-    const rowView = this.views.get(row.view);
+    const rowView = this.known.get(row.view);
     if (!rowView) return;
     const own = `${namespace}/${name}`;
     const { causes, begun } = pending;
@@ -145,7 +145,7 @@ class Awaiting {
     if (hasLostCauses(causes)) {
       this.crowded++;
       this.counting ??= this.allCounting();
-      for (const each of [{ view: rowView, key: own }, ...(this.counting.get(own) ?? [])])
+      for (const each of [{ objects: rowView, key: own }, ...(this.counting.get(own) ?? [])])
         this.add({ ...each, cause: unnamed, row, redelivered: true });
     }
     for (const cause of causes) {
@@ -154,31 +154,31 @@ class Awaiting {
       const key = isChange ? `${cause.namespace ?? ""}/${cause.name}` : own;
       // If no object changed, a run has seen the state.
       const isSeen = isRun || !isChange || cause.delivered === true;
-      const of = { view: isChange ? changed : rowView, key, row, redelivered: isSeen };
+      const of = { objects: isChange ? changed : rowView, key, row, redelivered: isSeen };
       // The earlier object of the name comes first. For an object that the trigger selects again there was no other.
-      if (cause.replaced !== undefined && cause.replaced !== of.view.knownState(key)?.uid)
+      if (cause.replaced !== undefined && cause.replaced !== of.objects.knownState(key)?.uid)
         this.add({ ...of, cause: { type: "Deleted", uid: cause.replaced } }, cause.replaced);
       this.add({ ...of, cause });
     }
   }
 
   private add(awaited: Awaited, uid = ""): void {
-    const id = `${awaited.view.id}/${awaited.key}/${uid}`;
+    const id = `${awaited.objects.id}/${awaited.key}/${uid}`;
     const before = this.objects.get(id);
     if (!before) this.objects.set(id, awaited);
     else
       this.objects.set(id, { ...before, cause: awaited.cause, redelivered: before.redelivered || awaited.redelivered });
   }
 
-  private allCounting(): ReadonlyMap<string, readonly Pick<Awaited, "view" | "key">[]> {
-    const found = new Map<string, Pick<Awaited, "view" | "key">[]>();
-    for (const view of this.views.values()) {
-      for (const [key, keys] of view.counting()) {
+  private allCounting(): ReadonlyMap<string, readonly Pick<Awaited, "objects" | "key">[]> {
+    const found = new Map<string, Pick<Awaited, "objects" | "key">[]>();
+    for (const objects of this.known.values()) {
+      for (const [key, keys] of objects.counting()) {
         // The key of a cluster-scoped object has no namespace, whatever the namespace of the object with the owner reference.
         for (const each of new Set(keys.flatMap((one) => [one, `/${nameOf(one).name}`]))) {
           const of = found.get(each) ?? [];
           found.set(each, of);
-          of.push({ view, key });
+          of.push({ objects, key });
         }
       }
     }
@@ -190,8 +190,8 @@ class Awaiting {
 const unnamed: Cause = { type: "Modified" };
 
 /** Returns the known state of an object that exists, if the cause's event is about it. */
-function knownOf({ view, key, cause }: Awaited) {
-  const known = view.knownState(key);
+function knownOf({ objects, key, cause }: Awaited) {
+  const known = objects.knownState(key);
   return cause.type === "Deleted" && cause.uid !== known?.uid ? undefined : known;
 }
 
@@ -200,29 +200,29 @@ function knownOf({ view, key, cause }: Awaited) {
  * states first.
  */
 function bodyOf(awaited: Awaited, hasRoom: boolean): Promise<Buffer | undefined> | undefined {
-  const { view, key } = awaited;
-  const isWhole = view.form.keepsWholeObjects || view.trigger.object === "Metadata";
-  return isWhole && hasRoom && view.isIdle(key) && knownOf(awaited) ? view.body(key) : undefined;
+  const { objects, key } = awaited;
+  const isWhole = objects.form.keepsWholeObjects || objects.trigger.object === "Metadata";
+  return isWhole && hasRoom && objects.isIdle(key) && knownOf(awaited) ? objects.body(key) : undefined;
 }
 
 /** Builds the event; `undefined` if the trigger does not subscribe to it, or nothing is known of the object. */
 function eventOf(awaited: Awaited, body: Buffer | undefined, nextSequence: () => number): SpilledEvent | undefined {
-  const { view, key, cause, row, redelivered } = awaited;
-  const { trigger, form, identity } = view;
+  const { objects, key, cause, row, redelivered } = awaited;
+  const { trigger, form, identity } = objects;
   const known = knownOf(awaited);
   const type = known ? stateType(cause, trigger.events) : trigger.events.find((each) => each === "Deleted");
-  const uid = known?.uid ?? cause.uid ?? view.gone(key)?.uid;
+  const uid = known?.uid ?? cause.uid ?? objects.gone(key)?.uid;
   if (!type || uid === undefined) return undefined;
-  if (body && !view.matches(key, body)) return undefined;
+  if (body && !objects.matches(key, body)) return undefined;
   // Its deletion is delivered instead.
   if (known && !form.selectsNow({ ...nameOf(key), body: body ?? Buffer.alloc(0) })) return undefined;
-  const { resourceVersion } = known ?? view.gone(key) ?? { resourceVersion: unknownVersion };
-  const epoch = view.epochOf(key);
+  const { resourceVersion } = known ?? objects.gone(key) ?? { resourceVersion: unknownVersion };
+  const epoch = objects.epochOf(key);
   const of = { trigger: identity, type, uid, resourceVersion, lastKnown: !known, selective: false, epoch };
   return {
     kind: "event",
-    view: view.id,
-    function: view.functionName,
+    view: objects.id,
+    function: objects.functionName,
     trigger: trigger.name,
     ...nameOf(key),
     uid,
@@ -237,7 +237,7 @@ function eventOf(awaited: Awaited, body: Buffer | undefined, nextSequence: () =>
     receivedAt: row.receivedAt,
     sequence: nextSequence(),
     replayed: true,
-    redelivered: redelivered || !view.isIdle(key),
+    redelivered: redelivered || !objects.isIdle(key),
     notBefore: row.notBefore,
   };
 }

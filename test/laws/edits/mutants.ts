@@ -108,7 +108,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "edits: two triggers of a function give one change one id",
     file: "runtime/engine/work/event.ts",
-    edits: [["eventId({ trigger: view.identity, type,", 'eventId({ trigger: "one", type,']],
+    edits: [["eventId({ trigger: objects.identity, type,", 'eventId({ trigger: "one", type,']],
     caughtBy: "edits",
     within: { law: "reused", edits: ["concurrency"] },
   },

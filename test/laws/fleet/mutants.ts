@@ -60,7 +60,7 @@ export const mutants: readonly Mutant[] = [
     file: "runtime/engine/work/backlog.ts",
     edits: [
       ['event.type !== "Modified" || next.type', "next.type"],
-      ["event.view !== next.view || event.meta.uid !== next.meta.uid", "event.view !== next.view"],
+      ["event.objects !== next.objects || event.meta.uid !== next.meta.uid", "event.objects !== next.objects"],
       ['  event.type === "Modified" &&\n', ""],
     ],
     caughtBy: "test/engine/hot-key.test.ts",
@@ -402,7 +402,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "an event of an object of which nothing is kept comes again after a kill as another type",
     file: "runtime/engine/intake/subscription.ts",
-    edits: [["const mayExistUnstored = view.mayExistUnstored(key);", "const mayExistUnstored = hasNeverMatched;"]],
+    edits: [["const mayExistUnstored = objects.mayExistUnstored(key);", "const mayExistUnstored = hasNeverMatched;"]],
     caughtBy: "test/engine/strangers.test.ts",
   },
   {
