@@ -85,7 +85,7 @@ export class Sources {
    */
   stat(path: string): Stats | undefined {
     if (!this.rootOf(path)) return undefined;
-    const stats = told(path, () => statSync(path, { throwIfNoEntry: false }));
+    const stats = readOrFail(path, () => statSync(path, { throwIfNoEntry: false }));
     if (stats && !stats.isFile() && !stats.isDirectory()) throw notAFile(path, stats);
     return stats;
   }
@@ -96,7 +96,7 @@ export class Sources {
     if (known) return known;
     const before = this.stat(path);
     if (!before?.isFile()) throw notAFile(path, before);
-    const source = told(path, () => this.take(path));
+    const source = readOrFail(path, () => this.take(path));
     this.read.set(path, source);
     return source;
   }
@@ -137,7 +137,7 @@ function realPathOf(descriptor: number, path: string, { dev, ino }: Stats): stri
 }
 
 /** Converts a system error to a fault of the file; otherwise the builder would end without a reason. */
-function told<T>(path: string, ask: () => T): T {
+function readOrFail<T>(path: string, ask: () => T): T {
   try {
     return ask();
   } catch (error) {

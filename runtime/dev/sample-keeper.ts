@@ -22,7 +22,7 @@ interface SampleKeeperOptions {
  */
 export class SampleKeeper {
   private readonly options: SampleKeeperOptions;
-  private readonly told = new Set<string>();
+  private readonly logged = new Set<string>();
   private last: Promise<void> = Promise.resolve();
 
   constructor(options: SampleKeeperOptions) {
@@ -55,9 +55,9 @@ export class SampleKeeper {
     }
   }
 
-  private once(text: string, tell: (text: string) => void): void {
-    if (this.told.has(text)) return;
-    this.told.add(text);
-    tell(text);
+  private once(text: string, write: (text: string) => void): void {
+    if (this.logged.has(text)) return;
+    this.logged.add(text);
+    write(text);
   }
 }

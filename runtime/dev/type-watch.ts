@@ -37,7 +37,7 @@ export class TypeWatch {
   private timer: Timer | undefined;
   private checking = false;
   private stale = false;
-  private told = new Set<string>();
+  private logged = new Set<string>();
 
   constructor(options: TypeWatchOptions) {
     this.options = options;
@@ -73,18 +73,18 @@ export class TypeWatch {
         const owner = checked.find(({ handler }) => isBelow(dirname(handler), fault.detail.place?.file ?? ""));
         if (owner?.isBroken) continue;
         now.add(fault.message);
-        if (this.told.has(fault.message)) continue;
+        if (this.logged.has(fault.message)) continue;
         const error = [fault.message, frameOf(fault)].filter((part) => part !== undefined).join("\n");
         log.warn({ ...(owner && { function: owner.name }), error }, "type errors found, the code runs anyway");
       }
-      if (this.told.size > 0 && now.size === 0) log.info({}, "no type errors any more");
+      if (this.logged.size > 0 && now.size === 0) log.info({}, "no type errors any more");
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof WatchfireError)) throw error;
       now.add(error.message);
-      if (!this.told.has(error.message)) log.warn({ error: error.message }, "types are not checked");
+      if (!this.logged.has(error.message)) log.warn({ error: error.message }, "types are not checked");
     }
-    this.told = now;
+    this.logged = now;
   }
 }
 

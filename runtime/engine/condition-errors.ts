@@ -38,9 +38,9 @@ export class ConditionErrors {
     this.parts = parts;
   }
 
-  add(trigger: string, { condition, message, doubtful }: ConditionError): void {
+  add(trigger: string, { condition, message, isUncertain }: ConditionError): void {
     const { functionName, clock, observer, log } = this.parts;
-    observer.conditionError?.(functionName, trigger, condition, doubtful ? "limit" : "error");
+    observer.conditionError?.(functionName, trigger, condition, isUncertain ? "limit" : "error");
     const ofTrigger = this.tallies.get(trigger) ?? new Map<string, ErrorCount>();
     const tally = ofTrigger.get(condition) ?? { count: 0, message, logged: 0, loggedAt: Number.NEGATIVE_INFINITY };
     this.tallies.set(trigger, ofTrigger.set(condition, tally));
@@ -52,7 +52,7 @@ export class ConditionErrors {
     tally.logged = tally.count;
     tally.loggedAt = now;
     log.warn(
-      { function: functionName, trigger, condition, error: message, times, delivered: doubtful },
+      { function: functionName, trigger, condition, error: message, times, delivered: isUncertain },
       "condition not evaluated",
     );
   }

@@ -16,9 +16,9 @@ import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
 import { loadFunction } from "./load-function.ts";
 import { StartedBefore } from "./redelivery/started-before.ts";
 import { Retirement } from "./retirement.ts";
-import { InterestedFunctions } from "./state/interested-functions.ts";
 import type { KnownObjects } from "./state/known-objects.ts";
 import type { Shard } from "./state/shard.ts";
+import { Subscribers } from "./state/subscribers.ts";
 import { Budget, heapQuarter } from "./work/budget.ts";
 import { FairScheduler } from "./work/fair-scheduler.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./work/spill.ts";
@@ -94,7 +94,7 @@ export class Dispatcher implements Replayer {
   private readonly loading = new Map<string, Promise<FunctionDispatch>>();
   /** Functions that are being unloaded. */
   private readonly removing = new Map<string, Promise<unknown>>();
-  private readonly subscribers = new InterestedFunctions<KnownObjects>();
+  private readonly subscribers = new Subscribers<KnownObjects>();
   private readonly scheduler: FairScheduler;
   private readonly retirement: Retirement;
   private readonly budgets: { readonly memory: Budget; readonly disk: Budget };

@@ -22,10 +22,10 @@ import { PossibleRedeliveries } from "./redelivery/possible-redeliveries.ts";
 import type { StartedBefore } from "./redelivery/started-before.ts";
 import type { Retirement } from "./retirement.ts";
 import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
-import type { InterestedFunctions } from "./state/interested-functions.ts";
 import { KnownObjects } from "./state/known-objects.ts";
 import { type KeptBody, RecordForm } from "./state/record-form.ts";
 import type { Shard } from "./state/shard.ts";
+import type { Subscribers } from "./state/subscribers.ts";
 import { openViews } from "./trigger-views.ts";
 import { Attempts } from "./work/attempt.ts";
 import type { Budget } from "./work/budget.ts";
@@ -57,7 +57,7 @@ interface LoadParts {
   /** Fetches an object whose body the store does not have. */
   readonly look: Look;
   /** The index of known objects, shared by all functions. */
-  readonly subscribers: InterestedFunctions<KnownObjects>;
+  readonly subscribers: Subscribers<KnownObjects>;
   /** Shared by all functions. */
   readonly scheduler: FairScheduler;
   readonly retirement: Retirement;

@@ -163,7 +163,7 @@ export interface Components {
   /** The manifests that calls are checked against, updated together with the running code. */
   readonly manifests: Map<string, FunctionManifest>;
   /** Which instances in this process run each function. */
-  readonly tenants: Assignees;
+  readonly assignees: Assignees;
   readonly watchRoom: WatchRoom;
   /** Schedules the functions' time slices, and accounts for the event loop's time. */
   readonly scheduler: FairScheduler;
@@ -181,7 +181,7 @@ export interface Components {
   readonly revokedWatches: RevokedWatches;
   readonly sandbox: Sandbox;
   /** Client of the supervisor, if executors run in another container. */
-  readonly wardenDoor: SupervisorClient | undefined;
+  readonly supervisor: SupervisorClient | undefined;
   readonly executors: () => Executors;
   readonly watches: Informers;
   /** Objects that functions keep in memory with `reads`. */
@@ -256,13 +256,13 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     ...(options.proxies && { proxies: options.proxies }),
   });
   const { executorSocket, jitless = false } = options;
-  const wardenDoor = executorSocket ? await SupervisorClient.listen(executorSocket, log, { jitless }) : undefined;
-  const launch = wardenDoor?.launch ?? options.launch ?? launchAhead(1, executorProgram({ jitless }));
-  const ownRights = wardenDoor ? undefined : childRights({ jitless });
+  const supervisor = executorSocket ? await SupervisorClient.listen(executorSocket, log, { jitless }) : undefined;
+  const launch = supervisor?.launch ?? options.launch ?? launchAhead(1, executorProgram({ jitless }));
+  const ownRights = supervisor ? undefined : childRights({ jitless });
   const missing = ownRights && !options.interactive ? missingRights(ownRights) : [];
   if (missing.length > 0) log.warn({ missing }, "executors have more rights than they need");
   const sandbox = new Sandbox({
-    launch: inTurns(launch, () => wardenDoor?.cores ?? availableParallelism()),
+    launch: inTurns(launch, () => supervisor?.cores ?? availableParallelism()),
     executors: Math.min(availableParallelism(), executorLimit),
     hostCalls: access,
     output: accounted(
@@ -280,7 +280,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     recorder,
     discovery,
     manifests,
-    tenants: new Assignees(),
+    assignees: new Assignees(),
     watchRoom: new WatchRoom(),
     scheduler,
     access,
@@ -291,11 +291,11 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     sources,
     revokedWatches: new RevokedWatches({ transport, watches, clock }),
     sandbox,
-    wardenDoor,
+    supervisor,
     executors: () => ({
-      rights: wardenDoor?.rights ?? ownRights,
-      trouble: wardenDoor?.trouble,
-      memoryLimit: wardenDoor?.memoryLimit,
+      rights: supervisor?.rights ?? ownRights,
+      trouble: supervisor?.trouble,
+      memoryLimit: supervisor?.memoryLimit,
     }),
     watches,
     reads,
@@ -350,7 +350,7 @@ export async function closeComponents(components: Components): Promise<void> {
   await components.revokedWatches.close();
   await components.watches.close();
   await components.sandbox.close(0);
-  components.wardenDoor?.close();
+  components.supervisor?.close();
   await components.access.close();
   await components.history?.close();
 }
@@ -382,16 +382,16 @@ const withheldBy = (hold: LeaseHold) => (): HostCallError | undefined => {
 export class Assignees {
   private readonly byName = new Map<string, Set<object>>();
 
-  enter(name: string, tenant: object): void {
-    const tenants = this.byName.get(name) ?? new Set();
-    this.byName.set(name, tenants.add(tenant));
+  enter(name: string, assignee: object): void {
+    const assignees = this.byName.get(name) ?? new Set();
+    this.byName.set(name, assignees.add(assignee));
   }
 
   /** Returns true if no instance is left, so that the process's state of the function can be removed. */
-  leave(name: string, tenant: object): boolean {
-    const tenants = this.byName.get(name);
-    tenants?.delete(tenant);
-    if (tenants && tenants.size > 0) return false;
+  leave(name: string, assignee: object): boolean {
+    const assignees = this.byName.get(name);
+    assignees?.delete(assignee);
+    if (assignees && assignees.size > 0) return false;
     this.byName.delete(name);
     return true;
   }

@@ -157,29 +157,29 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
         const triggers = chosen(name, found.manifest.triggers, trigger);
         const sourceOf = (of: Trigger, namespace: string) => found.specOf(of, namespace);
         const redeliverer = new Redeliverer({ transport, clock, discovery, deadLetters });
-        return { redeliverer, retold: { name, dispatch, triggers, sourceOf }, schedules: found.manifest.schedules };
+        return { redeliverer, target: { name, dispatch, triggers, sourceOf }, schedules: found.manifest.schedules };
       });
       log.info({ function: name, ...question }, "redelivery asked for");
       if ("schedule" in question) {
-        const run = ({ redeliverer, retold, schedules }: (typeof shards)[number]) =>
-          redeliverer.schedule(retold, scheduleOf(name, schedules, question.trigger));
+        const run = ({ redeliverer, target, schedules }: (typeof shards)[number]) =>
+          redeliverer.schedule(target, scheduleOf(name, schedules, question.trigger));
         return anyShard(shards, run, elsewhere(name));
       }
       if ("run" in question) {
         const earlier = await earlierRun(history, name, question.run);
-        const run = ({ redeliverer, retold }: (typeof shards)[number]) =>
-          redeliverer.run(retold, question.run, earlier);
+        const run = ({ redeliverer, target }: (typeof shards)[number]) =>
+          redeliverer.run(target, question.run, earlier);
         return anyShard(shards, run, elsewhere(name));
       }
       if ("object" in question) {
         return anyShard(
           shards,
-          ({ redeliverer, retold }) => redeliverer.object(retold, question.object),
+          ({ redeliverer, target }) => redeliverer.object(target, question.object),
           elsewhere(name),
         );
       }
       const begun = await errands.begin(name, async (tally) => {
-        for (const { redeliverer, retold } of shards) await redeliverer.all(retold, tally);
+        for (const { redeliverer, target } of shards) await redeliverer.all(target, tally);
       });
       return withElsewhere(name, begun);
     },

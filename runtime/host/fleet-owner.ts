@@ -271,9 +271,9 @@ export function runSlot(parts: SlotRunParts): Partition {
     source: (recorded) => catalogue.of(held.slot, recorded),
     damage: () => damages.fault,
   });
-  void partition.begin(async (signal, told) => {
+  void partition.begin(async (signal, damaged) => {
     const from = clock.monotonic();
-    await partition.open(await openJournal(parts, partition, damages, signal, told), cluster);
+    await partition.open(await openJournal(parts, partition, damages, signal, damaged), cluster);
     await partition.live.read(signal);
     if (signal.aborted) return;
     const tookMs = Math.round(clock.monotonic() - from);
@@ -288,7 +288,7 @@ function openJournal(
   partition: Partition,
   damages: DamagedSlots,
   signal: AbortSignal,
-  told: () => void,
+  damaged: () => void,
 ): Promise<Checkpoint> {
   const room = roomOfSlot(slots);
   const slot = slotName(place.set, held.slot);
@@ -311,7 +311,7 @@ function openJournal(
     {
       open: () => untilReached(patient, signal, open),
       read: () => untilReached(patient, signal, () => readSlot({ ...options, nats: connection, slot })),
-      told,
+      damaged,
     },
     signal,
   );

@@ -18,7 +18,7 @@ import { FunctionEnv, type FunctionEnvParts } from "./function-env.ts";
 
 export interface LiveFunctionParts
   extends FunctionEnvParts,
-    Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "pauses" | "tenants" | "watchRoom"> {
+    Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "pauses" | "assignees" | "watchRoom"> {
   readonly reads: Pick<ActiveComponents["reads"], "set" | "delete" | "of">;
   readonly sandbox: Pick<ActiveComponents["sandbox"], "load" | "unload">;
   readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
@@ -158,7 +158,7 @@ export class LiveFunction {
       this.parts.watchRoom.leave(this);
       this.parts.pauses.heed(this.name, false);
       // Another slot may have a shard of the function, which still needs these.
-      if (!this.parts.tenants.leave(this.name, this)) return;
+      if (!this.parts.assignees.leave(this.name, this)) return;
       this.parts.manifests.delete(this.name);
       this.parts.reads.delete(this.name);
       this.parts.redactor.forget(this.name);
@@ -174,10 +174,10 @@ export class LiveFunction {
     this.latest = new AbortController();
     const { signal } = this.latest;
     const number = ++this.newest;
-    const brought = this.next(() => this.bring(offer, occasion, signal, number));
+    const applied = this.next(() => this.apply(offer, occasion, signal, number));
     const refresh = () => this.next(() => this.refreshEnv(signal));
-    void brought.then(() => this.environment.follow(this.current, signal, refresh));
-    return brought;
+    void applied.then(() => this.environment.follow(this.current, signal, refresh));
+    return applied;
   }
 
   private next(step: () => Promise<void>): Promise<void> {
@@ -185,7 +185,7 @@ export class LiveFunction {
     return this.last;
   }
 
-  private async bring(offer: FunctionOffer, occasion: Occasion, signal: AbortSignal, number: number): Promise<void> {
+  private async apply(offer: FunctionOffer, occasion: Occasion, signal: AbortSignal, number: number): Promise<void> {
     if (signal.aborted) return;
     const isNewest = () => number === this.newest;
     const { manifest } = offer;
@@ -194,7 +194,7 @@ export class LiveFunction {
       const bundle = await offer.bundle(signal);
       if (signal.aborted) return;
       if (ran && bundle.hash === this.bundled?.hash && same(manifest, this.current)) {
-        if (this.refused?.message !== offer.refused?.message && isNewest()) this.tell("mended", bundle);
+        if (this.refused?.message !== offer.refused?.message && isNewest()) this.logOccasion("mended", bundle);
         return;
       }
       // `undefined`: the function was stopped, or a newer change arrived, while this one waited.
@@ -212,7 +212,7 @@ export class LiveFunction {
       // A change that was refused before anything ran remains refused.
       const refused = this.now.type === "disabled" ? this.now.fault : this.refused;
       this.now = { type: "running" };
-      this.tell(ran ? "changed" : occasion, bundle);
+      this.logOccasion(ran ? "changed" : occasion, bundle);
       if (!isNewest()) this.refused = refused;
     } catch (error) {
       if (!this.dispatch) this.parts.watchRoom.leave(this);
@@ -240,7 +240,7 @@ export class LiveFunction {
   }
 
   /** Logs that the function runs. One line, at debug level at the runtime's start. */
-  private tell(occasion: Occasion | "changed", bundle: Bundle): void {
+  private logOccasion(occasion: Occasion | "changed", bundle: Bundle): void {
     const { log } = this.parts;
     const before = this.refused;
     this.refused = this.offered.refused;
@@ -332,8 +332,8 @@ export class LiveFunction {
   }
 
   private async load(manifest: FunctionManifest, bundle: Bundle, env: ResolvedEnv): Promise<void> {
-    const { redactor, sandbox, manifests, pauses, reads, tenants } = this.parts;
-    tenants.enter(this.name, this);
+    const { redactor, sandbox, manifests, pauses, reads, assignees } = this.parts;
+    assignees.enter(this.name, this);
     redactor.learn(this.name, env.sensitive);
     try {
       await sandbox.load(manifest, bundle, env.values, this.instance);

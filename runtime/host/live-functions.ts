@@ -7,7 +7,7 @@ import type { ActiveComponents, RuntimeOptions } from "./components.ts";
 import { LiveFunction, type Occasion } from "./live-function.ts";
 
 /** How long a read of the functions waits for one to start, in milliseconds: four times what it takes on a busy machine. */
-const slowBringMs = 2_000;
+const slowOfferMs = 2_000;
 
 interface LiveFunctionsOptions
   extends Pick<
@@ -89,7 +89,7 @@ export class LiveFunctions {
       const gone = this.all.filter(({ name }) => !present.has(name));
       await Promise.all(gone.map((each) => this.remove(each, this.successor(each, functions))));
     }
-    await Promise.all(functions.map((offer) => this.bring(active, offer, mended.has(offer) ? "mended" : "added")));
+    await Promise.all(functions.map((offer) => this.offer(active, offer, mended.has(offer) ? "mended" : "added")));
     if (complete) await active.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
     this.isComplete = complete;
     this.isLoaded = true;
@@ -102,13 +102,13 @@ export class LiveFunctions {
     faults: readonly WatchfireError[],
   ): string[] {
     const declared = [...functions.map(({ manifest }) => manifest), ...rejected];
-    const told = rejected.map((each) => ({ each, running: this.runningOf(each, declared) }));
-    for (const { each, running } of told) for (const liveFunction of running) liveFunction.refuse(each.faults);
-    this.refused = told.flatMap(({ each, running }) => (running.length === 0 ? each : []));
+    const refused = rejected.map((each) => ({ each, running: this.runningOf(each, declared) }));
+    for (const { each, running } of refused) for (const liveFunction of running) liveFunction.refuse(each.faults);
+    this.refused = refused.flatMap(({ each, running }) => (running.length === 0 ? each : []));
     const others: RefusedFunction[] = [...this.refused];
     if (faults.length > 0) others.push({ name: undefined, file: this.options.functions ?? "", faults, isFolder: true });
-    this.refusals.tell(others);
-    return told.flatMap(({ running }) => running.map(({ name }) => name));
+    this.refusals.logNew(others);
+    return refused.flatMap(({ running }) => running.map(({ name }) => name));
   }
 
   /**
@@ -130,7 +130,7 @@ export class LiveFunctions {
     return fresh.length === 1 ? fresh[0]?.manifest.name : undefined;
   }
 
-  private async bring(components: ActiveComponents, offer: FunctionOffer, occasion: Occasion): Promise<void> {
+  private async offer(components: ActiveComponents, offer: FunctionOffer, occasion: Occasion): Promise<void> {
     if (this.frozen) return;
     const { manifest } = offer;
     const existing = this.live.get(manifest.name);
@@ -139,10 +139,10 @@ export class LiveFunctions {
       existing ??
       new LiveFunction(offer, { ...components, transport, accounts, namespace, localEnv, clock, random, log });
     this.live.set(manifest.name, liveFunction);
-    const brought = existing ? liveFunction.update(offer) : liveFunction.start(this.isLoaded ? occasion : "start");
+    const offered = existing ? liveFunction.update(offer) : liveFunction.start(this.isLoaded ? occasion : "start");
     // Must not hold up readiness of the others or the next read: a function that waits for a Secret or a right, or a build that
     // takes long.
-    if (manifest.env.length === 0 && !accounts) await Promise.race([brought, pause(clock, slowBringMs)]);
+    if (manifest.env.length === 0 && !accounts) await Promise.race([offered, pause(clock, slowOfferMs)]);
   }
 
   private async remove(liveFunction: LiveFunction, successor: string | undefined): Promise<void> {

@@ -91,9 +91,9 @@ export class Partition implements SlotWork {
 
   /**
    * Opens it with `open`, until it ends or `until` aborts. A failure ends the host. Never rejects.
-   * @param open calls `told` if it finds the checkpoints damaged, and continues
+   * @param open calls `damaged` if it finds the checkpoints damaged, and continues
    */
-  begin(open: (signal: AbortSignal, told: () => void) => Promise<void>, until?: AbortSignal): Promise<void> {
+  begin(open: (signal: AbortSignal, damaged: () => void) => Promise<void>, until?: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([this.stopping.signal, ...(until ? [until] : [])]);
     this.opening = open(signal, this.tried.resolve)
       .catch((error: unknown) => {

@@ -20,7 +20,7 @@ import { Liveness } from "./stream/liveness.ts";
 import { causesOf, type RetryCause } from "./stream/retry-state.ts";
 import type { Semaphore } from "./stream/semaphore.ts";
 import { ServedKind } from "./stream/served-kind.ts";
-import { type Brought, type StaleSuspicion, Stream, type StreamParts } from "./stream/stream.ts";
+import { type OpenStream, type StaleSuspicion, Stream, type StreamParts } from "./stream/stream.ts";
 
 /** Dependencies of an informer; all informers of a cluster share them. */
 export interface InformerContext {
@@ -90,7 +90,7 @@ export class Informer {
       ...shared,
       signal,
       newest,
-      resumed: (resource) => this.doubtful(resource, "resumed"),
+      resumed: (resource) => this.suspectStale(resource, "resumed"),
       listed: (handover) => this.listed(handover),
       rewound: (cause) => this.rewound(cause),
     });
@@ -116,7 +116,7 @@ export class Informer {
       caughtUp: (stream, target) => this.join(stream, target),
       place: (placed) => this.place(placed),
       gone: (expired, setback) => this.gone(expired, setback),
-      doubtful: (resource, why) => this.doubtful(resource, why),
+      suspectStale: (resource, why) => this.suspectStale(resource, why),
     };
   }
 
@@ -222,25 +222,25 @@ export class Informer {
   }
 
   /** Handles a complete list: its subscribers continue from where it ends. */
-  private listed({ subscribers, at, brought }: Handover): void {
+  private listed({ subscribers, at, openStream }: Handover): void {
     const { resource } = this.kind;
     if (this.covers(at)) this.rewind.due = false;
     else if (this.rewind.due && resource) this.rewind.ask(resource);
     if (![...this.streams].some((stream) => stream.at !== undefined)) this.health.received = at;
     const placed = subscribers.map((subscriber) => ({ subscriber, at }));
     const stream = [...this.streams].find((stream) => stream.at !== undefined && stream.suits(at));
-    if (stream || !brought || placed.length === 0) {
-      if (brought) this.close(brought);
+    if (stream || !openStream || placed.length === 0) {
+      if (openStream) this.close(openStream);
       if (stream) stream.join(placed);
       else this.place(placed);
       return;
     }
     const begun = new Stream(this.streamParts, placed);
     this.streams.add(begun);
-    begun.adopt(at, brought);
+    begun.adopt(at, openStream);
   }
 
-  private close({ connection }: Brought): void {
+  private close({ connection }: OpenStream): void {
     connection.end({ type: "closed", by: "join" });
     this.await(connection.ended);
   }
@@ -331,7 +331,7 @@ export class Informer {
     for (const subscriber of [...this.subscribers(), ...this.aside]) subscriber.rewound?.();
   }
 
-  private doubtful(resource: Resource, why: StaleSuspicion): void {
+  private suspectStale(resource: Resource, why: StaleSuspicion): void {
     if (why === "broken") this.rewind.due = true;
     else if (why !== "resumed" || this.rewind.due) this.rewind.ask(resource);
   }

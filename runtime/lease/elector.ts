@@ -91,7 +91,7 @@ export class Elector {
   private trouble = "";
   private readonly annotating: Unwritten;
   /** The holder that was last logged. */
-  private told = "";
+  private loggedHolder = "";
   private term: Term | undefined;
   private deadline: Timer | undefined;
   private readonly renewals = new AbortController();
@@ -255,16 +255,16 @@ export class Elector {
     this.stranger = stranger;
     const expired = unchangedMs >= Math.max(record.durationMs, leaseMs);
     const isFree = record.holder === "" || record.holder === identity || expired;
-    if (obstacle === undefined && stranger === undefined && !isFree) this.tellHolder(record.holder);
+    if (obstacle === undefined && stranger === undefined && !isFree) this.logHolder(record.holder);
     if (obstacle !== undefined || !isFree) return false;
     const since = this.moment();
     return this.begin(await api.update(record, this.claim(record.transitions + 1), requestMs), since);
   }
 
-  private tellHolder(holder: string): void {
-    if (holder !== this.told)
+  private logHolder(holder: string): void {
+    if (holder !== this.loggedHolder)
       this.options.log.info({ identity: this.options.identity, holder }, "lease held by another");
-    this.told = holder;
+    this.loggedHolder = holder;
   }
 
   private claim(transitions: number): LeaseChange {

@@ -39,7 +39,7 @@ export function leaseApi(
       if (error instanceof ApiError && (error.status === 409 || (method === "PUT" && error.status === 404))) {
         return "conflict" as const;
       }
-      throw told(error);
+      throw leaseError(error);
     }
   };
   return {
@@ -48,7 +48,7 @@ export function leaseApi(
         return readLease(await transport.json<unknown>({ method: "GET", path, timeoutMs }, objectLimit));
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return undefined;
-        throw told(error);
+        throw leaseError(error);
       }
     },
     create: (change, timeoutMs) =>
@@ -63,7 +63,7 @@ export function leaseApi(
 }
 
 /** Converts a 401 or 403 to a WatchfireError, whose hint says what to do. Returns other errors unchanged. */
-export function told(error: unknown): unknown {
+export function leaseError(error: unknown): unknown {
   const code = error instanceof ApiError ? codes[error.status] : undefined;
   return code ? new WatchfireError(code, { what: (error as ApiError).message, cause: error }) : error;
 }

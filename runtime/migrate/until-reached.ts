@@ -28,7 +28,7 @@ export async function untilReached<T>(
   signal: AbortSignal,
   open: () => Promise<T>,
 ): Promise<T> {
-  for (let told = ""; ; ) {
+  for (let logged = ""; ; ) {
     try {
       const opened = await open();
       waiting?.(undefined);
@@ -39,8 +39,8 @@ export async function untilReached<T>(
       const passing = error instanceof ApiError && (error.status >= 500 || error.status === 429);
       if (!passing && !passingFaults.has(code ?? "")) throw error;
       const message = error instanceof Error ? error.message : String(error);
-      if (message !== told) log.warn({ error: message }, "checkpoints cannot be opened yet");
-      told = message;
+      if (message !== logged) log.warn({ error: message }, "checkpoints cannot be opened yet");
+      logged = message;
       waiting?.(message, error instanceof WatchfireError ? error : undefined);
     }
     await pause(clock, againMs, signal);

@@ -23,7 +23,7 @@ export function guestOutput(
     admits({ function: name }, what, length) {
       if (what !== "log") return true;
       const isAdmitted = limit?.admits(name, length) ?? true;
-      const lines = limit?.untold(name) ?? 0;
+      const lines = limit?.takeDropped(name) ?? 0;
       if (lines > 0) log.warn({ function: name, lines }, "lines of a handler's log were dropped");
       if (!isAdmitted) dropped?.(name, "rate");
       return isAdmitted;

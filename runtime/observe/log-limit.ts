@@ -11,7 +11,7 @@ interface LogShare {
   readonly lines: TokenBucket;
   readonly bytes: TokenBucket;
   dropped: number;
-  toldAt: number;
+  reportedAt: number;
 }
 
 /** Limits the rate of each function's log, so that no function fills the log, its reader or the disk. */
@@ -31,13 +31,13 @@ export class LogLimit {
   }
 
   /** Returns how many lines of a function were dropped since the last report; 0 while it is too early for another. */
-  untold(name: string): number {
+  takeDropped(name: string): number {
     const share = this.shareOf(name);
     const now = this.clock.monotonic();
-    if (share.dropped === 0 || now - share.toldAt < wordMs) return 0;
+    if (share.dropped === 0 || now - share.reportedAt < wordMs) return 0;
     const { dropped } = share;
     share.dropped = 0;
-    share.toldAt = now;
+    share.reportedAt = now;
     return dropped;
   }
 
@@ -48,7 +48,7 @@ export class LogLimit {
         lines: new TokenBucket(this.clock, lines.burst, lines.perSecond),
         bytes: new TokenBucket(this.clock, bytes.burst, bytes.perSecond),
         dropped: 0,
-        toldAt: Number.NEGATIVE_INFINITY,
+        reportedAt: Number.NEGATIVE_INFINITY,
       };
       this.shares.set(name, share);
     }

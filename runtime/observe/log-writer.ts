@@ -60,8 +60,8 @@ export class LogWriter implements DestinationStream {
   private tail = "";
   private tailBytes = 0;
   private waitingBytes = 0;
-  private untold = 0;
-  private toldAt = Number.NEGATIVE_INFINITY;
+  private unreported = 0;
+  private reportedAt = Number.NEGATIVE_INFINITY;
   private timer: Timer | undefined;
   private delayMs: number = retryMs.first;
 
@@ -73,11 +73,11 @@ export class LogWriter implements DestinationStream {
   /** Writes one line, including its line end. */
   write(line: string): void {
     const bytes = Buffer.byteLength(line);
-    if (this.untold > 0 && this.clock.monotonic() - this.toldAt >= wordMs) this.tell(limits.alarm);
+    if (this.unreported > 0 && this.clock.monotonic() - this.reportedAt >= wordMs) this.report(limits.alarm);
     const { run, function: name } = (this.lastObj ?? {}) as { readonly run?: unknown; readonly function?: unknown };
     const kind = run !== undefined ? "run" : this.lastLevel >= warn ? "alarm" : "own";
     if (this.waitingBytes + bytes > limits[kind]) {
-      this.untold++;
+      this.unreported++;
       this.heardBy?.(typeof name === "string" ? name : "", "reader");
       return;
     }
@@ -87,7 +87,7 @@ export class LogWriter implements DestinationStream {
 
   /** Writes all buffered lines, blocking this thread for at most `limitMs`. For the process' end. */
   flush(limitMs: number): void {
-    this.tell(Number.POSITIVE_INFINITY);
+    this.report(Number.POSITIVE_INFINITY);
     const deadline = this.clock.monotonic() + limitMs;
     const never = new Int32Array(new SharedArrayBuffer(4));
     while (this.advance() === "full" && this.clock.monotonic() < deadline) Atomics.wait(never, 0, 0, napMs);
@@ -107,15 +107,15 @@ export class LogWriter implements DestinationStream {
   }
 
   /** Adds a line about dropped lines, unless more than `limit` bytes would then be waiting. */
-  private tell(limit: number): void {
-    if (this.untold === 0) return;
+  private report(limit: number): void {
+    if (this.unreported === 0) return;
     const time = new Date(this.clock.now()).toISOString();
     const msg = "lines of the log were dropped, since its reader is too slow";
-    const line = `${JSON.stringify({ level: "warn", time, lines: this.untold, msg })}\n`;
+    const line = `${JSON.stringify({ level: "warn", time, lines: this.unreported, msg })}\n`;
     const bytes = Buffer.byteLength(line);
     if (this.waitingBytes + bytes > limit) return;
-    this.untold = 0;
-    this.toldAt = this.clock.monotonic();
+    this.unreported = 0;
+    this.reportedAt = this.clock.monotonic();
     this.add(line, bytes);
   }
 
@@ -124,8 +124,8 @@ export class LogWriter implements DestinationStream {
     const before = this.waitingBytes;
     const reached = this.advance();
     // The reader has caught up, so dropped lines are reported now.
-    if (reached === "empty" && this.untold > 0) {
-      this.tell(limits.alarm);
+    if (reached === "empty" && this.unreported > 0) {
+      this.report(limits.alarm);
       this.pump();
       return;
     }

@@ -13,7 +13,7 @@ export interface RefusedFunction {
 /** Logs one line for each manifest that is refused for the first time, or for other reasons than before. */
 export class RefusalLog {
   private readonly log: Logger;
-  private told = new Map<string, string>();
+  private logged = new Map<string, string>();
   private folders = new Set<string>();
 
   constructor(log: Logger) {
@@ -21,12 +21,12 @@ export class RefusalLog {
   }
 
   /** @param refused everything refused now; entries missing since the last call were fixed or removed */
-  tell(refused: readonly RefusedFunction[]): void {
+  logNew(refused: readonly RefusedFunction[]): void {
     const now = new Map<string, string>();
     for (const { name, file, faults, isFolder } of refused) {
       const key = name ?? file;
       const error = faults.map((fault) => fault.message).join("\n");
-      if (this.told.get(key) !== error)
+      if (this.logged.get(key) !== error)
         this.log.error(
           { ...(name && { function: name }), error },
           isFolder ? "functions folder refused" : "manifest refused",
@@ -35,11 +35,11 @@ export class RefusalLog {
     }
     for (const folder of this.folders) if (!now.has(folder)) this.log.info({ folder }, "functions folder mended");
     this.folders = new Set(refused.flatMap(({ isFolder, file }) => (isFolder ? file : [])));
-    this.told = now;
+    this.logged = now;
   }
 
   /** Whether it was refused at the last call, by the name it claims or by its file. */
   has(name: string, file: string): boolean {
-    return this.told.has(name) || this.told.has(file);
+    return this.logged.has(name) || this.logged.has(file);
   }
 }

@@ -8,7 +8,7 @@ const seriesLimit = 200;
 /** Maximum characters of all labels of one series, names and values. 200 such histograms are 2 MB of text. */
 const labelsLimit = 512;
 /** Maximum number of metric names per function for which a refusal is logged, because a name may differ for every event. */
-const toldLimit = 20;
+const reportedLimit = 20;
 
 /** Bucket bounds of handlers' histograms: Prometheus' default, 5 ms to 10 s if seconds are observed. */
 const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -29,7 +29,7 @@ interface UserSeries {
   readonly metrics: Map<string, UserMetric>;
   readonly series: Set<string>;
   /** Names of metrics whose refusal was logged. */
-  readonly told: Set<string>;
+  readonly reported: Set<string>;
 }
 
 /**
@@ -81,9 +81,9 @@ export class UserMetrics {
 
   /** Whether a refusal should be logged: the first for each name, for a limited number of names. */
   isNews(functionName: string, name: string): boolean {
-    const { told } = this.own(functionName);
-    if (told.has(name) || told.size >= toldLimit) return false;
-    told.add(name);
+    const { reported } = this.own(functionName);
+    if (reported.has(name) || reported.size >= reportedLimit) return false;
+    reported.add(name);
     return true;
   }
 
@@ -101,7 +101,7 @@ export class UserMetrics {
   private own(functionName: string): UserSeries {
     let own = this.functions.get(functionName);
     if (!own) {
-      own = { metrics: new Map(), series: new Set(), told: new Set() };
+      own = { metrics: new Map(), series: new Set(), reported: new Set() };
       this.functions.set(functionName, own);
     }
     return own;

@@ -8,16 +8,16 @@ import type { RuleFault } from "../manifest/rule-fault.ts";
 export function wildcardFaults({ permissions }: Pick<FunctionManifest, "permissions">): RuleFault[] {
   const faults: RuleFault[] = [];
   for (const [index, permission] of permissions.entries()) {
-    const tell = (field: "apiGroups" | "resources" | "resourceNames", at: number, what: string, hint?: string) => {
+    const report = (field: "apiGroups" | "resources" | "resourceNames", at: number, what: string, hint?: string) => {
       if (at < 0) return;
       const path = ["spec", "permissions", index, field, at];
       faults.push({ code: "WF_RBAC_WILDCARD", path, what, ...(hint !== undefined && { hint }) });
     };
     const open = (values: readonly string[]) => values.findIndex((value) => value.includes("*"));
     const refused = "which `rbac` and `deploy` refuse";
-    tell("apiGroups", open(permission.apiGroups), `it asks for all API groups, ${refused}`);
-    tell("resources", open(permission.resources), `it asks for all resources, ${refused}`);
-    tell(
+    report("apiGroups", open(permission.apiGroups), `it asks for all API groups, ${refused}`);
+    report("resources", open(permission.resources), `it asks for all resources, ${refused}`);
+    report(
       "resourceNames",
       permission.resourceNames?.indexOf("*") ?? -1,
       `it asks for all names as if "*" were one, ${refused}; RBAC takes it for an object's own name`,

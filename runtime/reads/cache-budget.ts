@@ -87,7 +87,7 @@ export class CacheBudget {
   /** Called when a member has completed the count that `measure` requested, or already exceeds the limit. */
   measured(member: CacheMember): void {
     if (!this.measuring.delete(member)) return;
-    if (this.fits(member)) this.bringBack(member);
+    if (this.fits(member)) this.restore(member);
     else this.suspend(member);
   }
 
@@ -142,7 +142,7 @@ export class CacheBudget {
   }
 
   /** Lets a member return. Others are suspended for it only when its objects really do not fit. */
-  private bringBack(member: CacheMember): void {
+  private restore(member: CacheMember): void {
     const { restMs = firstRestMs } = this.suspended.get(member) ?? {};
     if (this.suspended.delete(member)) this.returns.set(member, { at: this.clock.monotonic(), restMs });
     this.lookLater();
@@ -164,7 +164,7 @@ export class CacheBudget {
       .filter(([member]) => !this.measuring.has(member))
       .sort(([a], [b]) => sumOf(a) - sumOf(b));
     for (const [member, { since, restMs }] of waiting)
-      if (now - since >= restMs && this.fitsWell(member)) this.bringBack(member);
+      if (now - since >= restMs && this.fitsWell(member)) this.restore(member);
     // One at a time, because each count is a list request to the API server.
     const [due] = waiting
       .filter(([member, { countedAt }]) => this.suspended.has(member) && now - countedAt >= recountMs)

@@ -75,7 +75,7 @@ export class Reads {
         replicas: this.replicas,
         sizes: this.sizes,
         budget: this.budget,
-        changed: () => this.tell(name),
+        changed: () => this.notify(name),
         refused: (fault) => {
           this.suspensions.set(name, (this.suspensions.get(name) ?? 0) + 1);
           this.parts.refused(name, fault);
@@ -84,7 +84,7 @@ export class Reads {
       this.functions.set(name, made);
     }
     void before?.close();
-    this.tell(name);
+    this.notify(name);
   }
 
   /** Releases all reads of a function. */
@@ -92,7 +92,7 @@ export class Reads {
     void this.functions.get(functionName)?.close();
     this.functions.delete(functionName);
     this.suspensions.delete(functionName);
-    this.tell(functionName);
+    this.notify(functionName);
   }
 
   /** Returns a function's reads, or `undefined` if it has no reads. */
@@ -106,7 +106,7 @@ export class Reads {
     return () => this.listeners.delete(listener);
   }
 
-  private tell(functionName: string): void {
+  private notify(functionName: string): void {
     for (const listener of this.listeners) listener(functionName);
   }
 

@@ -1,4 +1,4 @@
-// Headers of the frames. `tenant` is the number, within one executor, of one loaded version of one function.
+// Headers of the frames. `functionId` is the number, within one executor, of one loaded version of one function.
 
 /** First frame to an executor. Its segment is the guest's bootstrap. */
 export interface Hello {
@@ -11,7 +11,7 @@ export interface Hello {
 
 /** Loads a function. Its segment is the function's script. */
 export interface Load {
-  readonly tenant: number;
+  readonly functionId: number;
   readonly name: string;
   readonly scriptName: string;
   readonly memoryMb: number;
@@ -49,41 +49,41 @@ export type EventItem = readonly [
  * object.
  */
 export interface Events {
-  readonly tenant: number;
+  readonly functionId: number;
   readonly items: readonly EventItem[];
 }
 
 /** Answers to calls, each as `[realm, call, ok, length]`. The segments are JSON texts of results or of errors. */
 export interface Replies {
-  readonly tenant: number;
+  readonly functionId: number;
   readonly items: readonly (readonly [realm: number, call: number, ok: 0 | 1, length: number])[];
 }
 
 export interface Unload {
-  readonly tenant: number;
+  readonly functionId: number;
 }
 
 /** Asks for the function's events that have not begun. */
 export interface Recall {
-  readonly tenant: number;
+  readonly functionId: number;
 }
 
 /** Answers a recall: these events were sent and will not begin. */
 export interface Returned {
-  readonly tenant: number;
+  readonly functionId: number;
   readonly events: readonly number[];
 }
 
 /** The executor is about to run code of this function for these events. An empty list means the module's top level. */
 export interface Entering {
-  readonly tenant: number;
+  readonly functionId: number;
   readonly realm: number;
   readonly events: readonly number[];
 }
 
 /** The guest's code is blocked until this call is answered in the usual way. The body is the call's arguments, in JSON. */
 export interface Asking {
-  readonly tenant: number;
+  readonly functionId: number;
   readonly realm: number;
   readonly call: number;
   readonly no: number;
@@ -95,7 +95,7 @@ export interface Asking {
  * followed by the texts.
  */
 export interface Drained {
-  readonly tenant: number;
+  readonly functionId: number;
   readonly realm: number;
 }
 
@@ -104,7 +104,7 @@ export type EndReason = "cpu" | "deadline" | "memory" | "output" | "killed";
 
 /** A module's top level has run, or has failed. */
 export interface Loaded {
-  readonly tenant: number;
+  readonly functionId: number;
   readonly failure?: {
     readonly reason: "thrown" | "unheard" | "handler" | "missing" | "mode" | EndReason;
     readonly name: string;
@@ -115,7 +115,7 @@ export interface Loaded {
 
 /** Events that the runtime ended. Those in `charged` count as an attempt; those in `interrupted` run again. */
 export interface EndedEvents {
-  readonly tenant: number;
+  readonly functionId: number;
   readonly realm: number;
   readonly reason: EndReason;
   readonly charged: readonly number[];
@@ -128,12 +128,12 @@ export interface EndedEvents {
 
 /** The thread of an ended isolate has stopped. */
 export interface Left {
-  readonly tenant: number;
+  readonly functionId: number;
   readonly realm: number;
 }
 
 /** The executor is about to kill itself, because an isolate cannot be stopped. */
 export interface Doomed {
-  readonly tenant: number;
+  readonly functionId: number;
   readonly reason: "poisoned" | "catastrophic";
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { type LeaseApi, leaseApi, leases, told } from "../lease/lease-api.ts";
+import { type LeaseApi, leaseApi, leaseError, leases } from "../lease/lease-api.ts";
 import { type LeaseRecord, readLease } from "../lease/lease-record.ts";
 
 /** Label on each Lease of a fleet, with the runtime that it belongs to. */
@@ -56,7 +56,7 @@ export function fleetLeases(
           }),
         );
       } catch (error) {
-        throw told(error);
+        throw leaseError(error);
       }
     },
     slot: (slot) => leaseApi(transport, namespace, nameOfSlot(slot), labels),

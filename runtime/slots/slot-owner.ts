@@ -151,8 +151,8 @@ export class SlotOwner {
     }
     // Releases the Leases of dead replicas. A replica that started later measures their silence from then, and would wait again
     // for its own slots.
-    const told = view.silent.map((dead) => leases.member(dead.holder).update(dead, { holder: "" }, requestMs));
-    await Promise.all([...takes, Promise.allSettled(told)]);
+    const notices = view.silent.map((dead) => leases.member(dead.holder).update(dead, { holder: "" }, requestMs));
+    await Promise.all([...takes, Promise.allSettled(notices)]);
     const owed = targets.some((target, slot) => target === me && !this.own.has(slot));
     this.isComplete = members.includes(me) && !owed;
     for (const gone of view.forgotten) await leases.remove(gone, requestMs).catch(() => undefined);

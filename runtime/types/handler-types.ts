@@ -142,13 +142,13 @@ const missingPackage = /^TS2307: Cannot find module '((?:@[^/':]+\/)?[^./':][^/'
 function withoutConsequences(found: readonly Diagnostic[]): readonly Diagnostic[] {
   const packageOf = ({ what }: Diagnostic) => missingPackage.exec(what)?.[1];
   const incomplete = new Set(found.filter(packageOf).map(({ file }) => file));
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return found.filter((each) => {
     if (!incomplete.has(each.file)) return true;
     const name = packageOf(each);
     const once = `${each.file}\n${name}`;
-    if (name === undefined || told.has(once)) return false;
-    told.add(once);
+    if (name === undefined || reported.has(once)) return false;
+    reported.add(once);
     return true;
   });
 }

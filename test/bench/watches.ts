@@ -13,7 +13,7 @@ import { treeOf, usageOf } from "./process-tree.ts";
 
 const changes = Number(process.env.WATCHES_CHANGES ?? 1500);
 const rounds = Number(process.env.WATCHES_ROUNDS ?? 3);
-const names = Array.from({ length: 64 }, (_, index) => `tenant-${String(index).padStart(2, "0")}`);
+const names = Array.from({ length: 64 }, (_, index) => `functionId-${String(index).padStart(2, "0")}`);
 const words = process.argv.slice(2);
 const bodyBytes = 2_000;
 

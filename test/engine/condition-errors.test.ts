@@ -4,7 +4,7 @@ import { Metrics } from "../../runtime/observe/metrics.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, manifest, quiet, trigger } from "./fixture.ts";
 
-const missing = { condition: "running", message: "no such key: status", doubtful: false };
+const missing = { condition: "running", message: "no such key: status", isUncertain: false };
 
 function errors() {
   const clock = new VirtualClock();
@@ -22,7 +22,7 @@ function errors() {
 it("a condition that fails at each event is counted each time, and logged once a minute with the number of times", async () => {
   const { clock, metrics, logged, all } = errors();
   for (let n = 0; n < 1_000; n++) all.add("pods", missing);
-  all.add("pods", { ...missing, condition: "costly", doubtful: true });
+  all.add("pods", { ...missing, condition: "costly", isUncertain: true });
   expect(logged).toMatchObject([
     { function: "f", trigger: "pods", condition: "running", times: 1, delivered: false },
     { condition: "costly", times: 1, delivered: true },

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { MatchConditions } from "../../runtime/engine/filter/conditions.ts";
-import { InterestedFunctions } from "../../runtime/engine/state/interested-functions.ts";
+import { Subscribers } from "../../runtime/engine/state/subscribers.ts";
 import { Members } from "../../runtime/informer/fanout/members.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
 import { VirtualClock } from "../virtual-clock.ts";
@@ -231,7 +231,7 @@ describe("changes that lack what a function demands", () => {
   });
 
   it("do not pass whoever came to know the object since it was asked", () => {
-    const holders = new InterestedFunctions<string>();
+    const holders = new Subscribers<string>();
     expect(holders.has("a/b", "one")).toBe(false);
     holders.add("a/b", "one");
     expect([holders.has("a/b", "one"), holders.has("a/b", "other")]).toEqual([true, false]);

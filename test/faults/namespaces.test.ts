@@ -78,7 +78,7 @@ class Follower {
       redactor: new Redactor(),
       metrics: new Metrics(),
       manifests: new Map(),
-      tenants: new Assignees(),
+      assignees: new Assignees(),
       watchRoom: new WatchRoom(),
       pauses: await Pauses.open({ store, dispatcher, clock }),
       grants: undefined,

@@ -59,7 +59,7 @@ for (const manifest of shipped.functions) {
   test.each(fixtureFiles(manifest).map((file) => ({ ...readFixture(file), name: basename(file) })))(
     `${manifest.name} is done with $name in the sandbox, though nothing of it exists`,
     async (fixture) => {
-      const { told, of } = fixtureDelivery(manifest, fixture);
+      const { delivered: told, of } = fixtureDelivery(manifest, fixture);
       const outcome = await run(sandbox, of(told.map(({ object }) => object)));
       expect(outcome).toMatchObject({ type: "ok" });
     },

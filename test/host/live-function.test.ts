@@ -76,7 +76,7 @@ function fixture({
     redactor: { learn: () => {}, forget: () => {} },
     metrics: { user: { forget: () => {} } },
     manifests: new Map(),
-    tenants: new Assignees(),
+    assignees: new Assignees(),
     watchRoom: room,
     pauses: { heed: () => {} },
     reads: { set() {}, delete() {}, of: () => undefined },

@@ -49,7 +49,7 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     ["a frame of 4 GiB", "breach"],
     ["a header longer than its frame", "breach"],
     ["a frame that trickles in", "silent"],
-    ["a tenant it never had", "breach"],
+    ["a functionId it never had", "breach"],
     ["an exit without an entry", "breach"],
     ["calls without end", "breach"],
     ["questions without end", "breach"],

@@ -35,7 +35,7 @@ async function pod(): Promise<Pod> {
 }
 
 describe.runIf(whyNot === undefined)("a guest that has left its isolate, in the executors' container", () => {
-  it("finds the walls that the warden says there are", async () => {
+  it("finds the walls that the supervisor says there are", async () => {
     const { parent } = await pod();
     expect(parent.rights).toMatchObject({
       user: "same",
@@ -47,7 +47,7 @@ describe.runIf(whyNot === undefined)("a guest that has left its isolate, in the 
     });
   });
 
-  it("can neither end, stop, debug nor read the warden or another executor, and finds no key", async () => {
+  it("can neither end, stop, debug nor read the supervisor or another executor, and finds no key", async () => {
     const { container, fixture, parent } = await pod();
     const deeds = ["kill", "stop", "count", "environ", "memory", "descriptors", "inspector", "key", "replace", "plant"];
     const guest = await container.invade(...deeds);
@@ -94,7 +94,7 @@ describe.runIf(whyNot === undefined)("a guest that has left its isolate, in the 
     expect(fixture.sandbox.status("waits")).toMatchObject({ kills: 0 });
   });
 
-  it("sees no key when the warden dies of something else, however fast it looks", async () => {
+  it("sees no key when the supervisor dies of something else, however fast it looks", async () => {
     const { container, fixture, restart } = await pod();
     const lurker = await container.invade("count", "lurk");
     await lurker.did("count");

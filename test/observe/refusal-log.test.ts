@@ -8,6 +8,6 @@ test("that the functions folder cannot be read is told once, and so is that it c
   const log = new RefusalLog(createLog("info", { write: (line: string) => void lines.push(JSON.parse(line).msg) }));
   const faults = [new WatchfireError("WF_MANIFEST_FOLDER", { what: "it is gone" })];
   const gone = { name: undefined, file: "functions", faults, isFolder: true };
-  for (const refused of [[], [gone], [gone], [], []]) log.tell(refused);
+  for (const refused of [[], [gone], [gone], [], []]) log.logNew(refused);
   expect(lines).toEqual(["functions folder refused", "functions folder mended"]);
 });

@@ -20,7 +20,7 @@ describe("an executor that is behind", () => {
   const send = (megabytes: number) =>
     process.send({
       type: frameType.replies,
-      header: { tenant: 1, items: [] },
+      header: { functionId: 1, items: [] },
       segments: Array(megabytes).fill(megabyte),
     });
   const take = () => takers.shift()?.();
@@ -126,7 +126,7 @@ describe("an executor that is behind", () => {
   it("has no more than 256 MiB read of it in a second, and 32 MiB at once, however little that costs", async () => {
     const text = "x".repeat(2_000_000);
     const outbox = Buffer.from(`[[],[[1,1,"kube.get",${text.length}]],[],[],-1,[],0]\n${text}`);
-    const frame = Buffer.concat(encodeFrame(frameType.drained, { tenant: 1, realm: 1 }, [outbox]));
+    const frame = Buffer.concat(encodeFrame(frameType.drained, { functionId: 1, realm: 1 }, [outbox]));
     const startedAt = clock.monotonic();
     let bytes = 0;
     while (clock.monotonic() - startedAt < 1000 && bytes < 2 ** 30) {

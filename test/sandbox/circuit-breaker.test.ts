@@ -14,16 +14,19 @@ const reasons = ["memory", "silent", "breach", "stuck", "exited", "closed", "ref
 const scenes: fc.Arbitrary<Scene> = fc
   .record({
     reason: fc.constantFrom(...reasons),
-    tenants: fc.uniqueArray(fc.integer({ min: 1, max: 6 }), { minLength: 1 }),
-    inside: fc.array(fc.record({ tenant: fc.integer({ min: 0, max: 5 }), ms: fc.nat(100), isOver: fc.boolean() }), {
+    functionIds: fc.uniqueArray(fc.integer({ min: 1, max: 6 }), { minLength: 1 }),
+    inside: fc.array(fc.record({ functionId: fc.integer({ min: 0, max: 5 }), ms: fc.nat(100), isOver: fc.boolean() }), {
       maxLength: 8,
     }),
     ran: fc.uniqueArray(fc.integer({ min: 1, max: 6 })),
     wasDoomed: fc.boolean(),
   })
-  .map(({ tenants, inside, ran, ...rest }) => {
-    const entries = inside.map((entry) => ({ ...entry, tenant: tenants[entry.tenant % tenants.length] ?? 0 }));
-    return { ...rest, tenants, inside: entries, ran: new Set(ran), blamed: undefined };
+  .map(({ functionIds, inside, ran, ...rest }) => {
+    const entries = inside.map((entry) => ({
+      ...entry,
+      functionId: functionIds[entry.functionId % functionIds.length] ?? 0,
+    }));
+    return { ...rest, functionIds, inside: entries, ran: new Set(ran), blamed: undefined };
   });
 
 /** Functions under the laws of the pool: each isolated function has its own executor, all others share one. */
@@ -43,14 +46,14 @@ class World {
     const [killer] = this.blames;
     const isAlone = killer?.isAlone ?? false;
     const all = this.blames.map((_, id) => id);
-    const tenants = isAlone ? [0] : all.filter((id) => !this.blames[id]?.isAlone);
+    const functionIds = isAlone ? [0] : all.filter((id) => !this.blames[id]?.isAlone);
     if (!isAlone) this.sharedDeaths++;
-    const names = [...(isInside ? [0] : []), ...inside.filter((id) => id !== 0 && tenants.includes(id))];
+    const names = [...(isInside ? [0] : []), ...inside.filter((id) => id !== 0 && functionIds.includes(id))];
     const scene: Scene = {
       reason,
-      tenants,
-      ran: new Set(tenants),
-      inside: names.map((tenant) => ({ tenant, ms: 50, isOver: false })),
+      functionIds,
+      ran: new Set(functionIds),
+      inside: names.map((functionId) => ({ functionId, ms: 50, isOver: false })),
       blamed: undefined,
       wasDoomed: false,
     };
@@ -105,9 +108,9 @@ describe("whatever the schedule of deaths,", () => {
         const long = scene.inside.filter(({ ms }) => ms >= 20);
         const suspects = over.length > 0 ? over : long.length > 0 ? long : scene.inside;
         for (const id of guilty) {
-          const insideAlone = suspects.length > 0 && suspects.every(({ tenant }) => tenant === id);
-          expect(insideAlone || scene.tenants.length === 1).toBe(true);
-          expect(involvementsOf(scene).get(id)).toBe(scene.tenants.length === 1 ? "proven" : "culprit");
+          const insideAlone = suspects.length > 0 && suspects.every(({ functionId }) => functionId === id);
+          expect(insideAlone || scene.functionIds.length === 1).toBe(true);
+          expect(involvementsOf(scene).get(id)).toBe(scene.functionIds.length === 1 ? "proven" : "culprit");
         }
         if (scene.reason === "closed" || scene.wasDoomed) expect(guilty).toEqual([]);
       }),

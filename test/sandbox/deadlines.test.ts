@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ExecutorHandle, type TenantListener } from "../../runtime/sandbox/host/executor.ts";
+import { ExecutorHandle, type PlacedFunction } from "../../runtime/sandbox/host/executor.ts";
 import type { LinkListener } from "../../runtime/sandbox/host/link.ts";
 import { encodeFrame, frameType } from "../../runtime/sandbox/wire.ts";
 import { VirtualClock } from "../virtual-clock.ts";
@@ -14,7 +14,7 @@ describe("an executor whose heart beats is killed where it promises", () => {
 
   const say = (type: number, header: unknown, body = "") =>
     link.data(Buffer.concat(encodeFrame(type, header, [Buffer.from(body)])));
-  const tenantOf = (name: string): TenantListener => ({
+  const placed = (name: string): PlacedFunction => ({
     function: name,
     memoryBytes: 1,
     isolates: 1,
@@ -55,13 +55,13 @@ describe("an executor whose heart beats is killed where it promises", () => {
       died: (reason, detail) => (death = `${reason}: ${detail}`),
       deserted: () => {},
     });
-    executor.add(tenantOf("f"));
+    executor.add(placed("f"));
     link.opened();
     say(frameType.ready, {});
   });
 
   it("its own end, and stays", async () => {
-    say(frameType.doomed, { tenant: 1, reason: "poisoned" });
+    say(frameType.doomed, { functionId: 1, reason: "poisoned" });
     await beatFor(4800);
     expect(death).toBeUndefined();
     await beatFor(400);
@@ -69,19 +69,19 @@ describe("an executor whose heart beats is killed where it promises", () => {
   });
 
   it("its own end, and the others finish meanwhile, though it says of a second isolate that it cannot be stopped", async () => {
-    executor.add(tenantOf("g"));
-    executor.add(tenantOf("innocent"));
-    say(frameType.doomed, { tenant: 1, reason: "poisoned" });
-    say(frameType.doomed, { tenant: 2, reason: "poisoned" });
+    executor.add(placed("g"));
+    executor.add(placed("innocent"));
+    say(frameType.doomed, { functionId: 1, reason: "poisoned" });
+    say(frameType.doomed, { functionId: 2, reason: "poisoned" });
     expect(losses.filter((loss) => loss.startsWith("innocent"))).toEqual(["innocent: bystander"]);
     await beatFor(5200);
     expect(death).toBe("stuck: it did not end itself");
   });
 
   it("an isolate's end, and goes on", async () => {
-    say(frameType.entering, { tenant: 1, realm: 1, events: [1] });
+    say(frameType.entering, { functionId: 1, realm: 1, events: [1] });
     const over = { reason: "cpu", charged: [1], interrupted: [], stack: "", running: true };
-    say(frameType.ended, { tenant: 1, realm: 1, ...over });
+    say(frameType.ended, { functionId: 1, realm: 1, ...over });
     await beatFor(14_000);
     expect(death).toBeUndefined();
     await beatFor(4000);

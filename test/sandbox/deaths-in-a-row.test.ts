@@ -32,26 +32,26 @@ function simulated(listener: LinkListener, { deadly, late, cannotStart }: Conduc
   const say = (type: number, header: unknown, body = "") => {
     if (!isDead) listener.data(Buffer.concat(encodeFrame(type, header, [Buffer.from(body)])));
   };
-  const visit = (tenant: number, events: readonly number[]) => {
-    say(frameType.entering, { tenant, realm: 1, events });
-    say(frameType.drained, { tenant, realm: 1 }, `[[${events.join(",")}],[],[],[],-1,[],0]\n`);
+  const visit = (functionId: number, events: readonly number[]) => {
+    say(frameType.entering, { functionId, realm: 1, events });
+    say(frameType.drained, { functionId, realm: 1 }, `[[${events.join(",")}],[],[],[],-1,[],0]\n`);
   };
   const hear = (type: number, header: string) => {
     if (type === frameType.load) {
-      const { tenant, name } = JSON.parse(header) as Load;
+      const { functionId, name } = JSON.parse(header) as Load;
       if (deadly.has(name)) {
-        say(frameType.entering, { tenant, realm: 1, events: [] });
+        say(frameType.entering, { functionId, realm: 1, events: [] });
         die();
       } else {
-        visit(tenant, []);
-        const loaded = encodeFrame(frameType.loaded, { tenant });
-        const doomed = encodeFrame(frameType.doomed, { tenant: 1, reason: "catastrophic" });
+        visit(functionId, []);
+        const loaded = encodeFrame(frameType.loaded, { functionId });
+        const doomed = encodeFrame(frameType.doomed, { functionId: 1, reason: "catastrophic" });
         listener.data(Buffer.concat(late.delete(name) ? [...loaded, ...doomed] : loaded));
       }
     } else if (type === frameType.events) {
-      const { tenant, items } = JSON.parse(header) as Events;
+      const { functionId, items } = JSON.parse(header) as Events;
       visit(
-        tenant,
+        functionId,
         items.map(([no]) => no),
       );
     }

@@ -16,7 +16,7 @@ function callsOf() {
         sent?.();
       },
     },
-    tenant: 1,
+    functionId: 1,
     hostCalls: {
       call: () => new Promise((resolve) => begun.push(resolve)),
       refused: async (_: Caller, length: number) => void refused.push(length),

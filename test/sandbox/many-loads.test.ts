@@ -7,7 +7,7 @@ import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../../runtime/s
 const functions = 60;
 const hello: Hello = { heartbeatMs: 2, idleMs: 60_000, recycleEvents: 1000 };
 const load: Load = {
-  tenant: 1,
+  functionId: 1,
   name: "f",
   scriptName: "f.js",
   memoryMb: 32,
@@ -37,8 +37,8 @@ it("an executor that is given many functions at once beats between them", async 
       ended: (_, detail) => reject(new Error(detail)),
     });
     onTestFinished(() => link.kill());
-    const loads = Array.from({ length: functions }, (_, tenant) =>
-      encodeFrame(frameType.load, { ...load, tenant }, [Buffer.from("")]),
+    const loads = Array.from({ length: functions }, (_, functionId) =>
+      encodeFrame(frameType.load, { ...load, functionId }, [Buffer.from("")]),
     );
     link.write(Buffer.concat([...encodeFrame(frameType.hello, hello, [guest]), ...loads.flat()]));
   });
@@ -65,8 +65,8 @@ it("what a load came to leaves its executor in one write", async () => {
       ended: (_, detail) => reject(new Error(detail)),
     });
     onTestFinished(() => link.kill());
-    const loads = Array.from({ length: functions }, (_, tenant) =>
-      encodeFrame(frameType.load, { ...load, tenant }, [Buffer.from("__watchfire_accept(() => {})")]),
+    const loads = Array.from({ length: functions }, (_, functionId) =>
+      encodeFrame(frameType.load, { ...load, functionId }, [Buffer.from("__watchfire_accept(() => {})")]),
     );
     link.write(Buffer.concat([...encodeFrame(frameType.hello, hello, [guest]), ...loads.flat()]));
   });
@@ -79,17 +79,17 @@ it("functions and their events that come in one write, and in parts, are each th
   const reader = new FrameReader(maxFrameUp);
   const said = new Map<number, string>();
   // Larger than a pipe's reads, and of different sizes, so that each frame is assembled from parts.
-  const sizeOf = (tenant: number) => 90_000 + 7000 * ((tenant * 5) % 8);
-  const tenants = Array.from({ length: 8 }, (_, index) => index + 1);
-  const frames = tenants.map((tenant) => {
-    const script = `/*${"x".repeat(sizeOf(tenant))}*/
-      __watchfire_accept((event, ctx) => ctx.log.info(\`${tenant} ${"$"}{event.object.own} ${"$"}{event.object.big.length}\`));`;
+  const sizeOf = (functionId: number) => 90_000 + 7000 * ((functionId * 5) % 8);
+  const functionIds = Array.from({ length: 8 }, (_, index) => index + 1);
+  const frames = functionIds.map((functionId) => {
+    const script = `/*${"x".repeat(sizeOf(functionId))}*/
+      __watchfire_accept((event, ctx) => ctx.log.info(\`${functionId} ${"$"}{event.object.own} ${"$"}{event.object.big.length}\`));`;
     const head = Buffer.from("{}");
-    const object = Buffer.from(JSON.stringify({ own: tenant, big: "y".repeat(sizeOf(tenant)) }));
+    const object = Buffer.from(JSON.stringify({ own: functionId, big: "y".repeat(sizeOf(functionId)) }));
     const items: EventItem[] = [[1, 60_000, head.length, object.length, -1, -1, -1]];
     return [
-      ...encodeFrame(frameType.load, { ...load, tenant }, [Buffer.from(script)]),
-      ...encodeFrame(frameType.events, { tenant, items }, [head, object]),
+      ...encodeFrame(frameType.load, { ...load, functionId }, [Buffer.from(script)]),
+      ...encodeFrame(frameType.events, { functionId, items }, [head, object]),
     ];
   });
   const all = new Promise<void>((resolve, reject) => {
@@ -99,8 +99,8 @@ it("functions and their events that come in one write, and in parts, are each th
         for (const { type, header, body } of reader.push(chunk)) {
           const text = body.toString("utf8");
           if (type !== frameType.drained || !text.includes(" ")) continue;
-          said.set((JSON.parse(header) as { tenant: number }).tenant, text.slice(text.indexOf("\n") + 1));
-          if (said.size === tenants.length) resolve();
+          said.set((JSON.parse(header) as { functionId: number }).functionId, text.slice(text.indexOf("\n") + 1));
+          if (said.size === functionIds.length) resolve();
         }
       },
       ended: (_, detail) => reject(new Error(detail)),
@@ -110,6 +110,6 @@ it("functions and their events that come in one write, and in parts, are each th
   });
   await all;
   expect([...said].sort(([a], [b]) => a - b)).toEqual(
-    tenants.map((tenant) => [tenant, `${tenant} ${tenant} ${sizeOf(tenant)}`]),
+    functionIds.map((functionId) => [functionId, `${functionId} ${functionId} ${sizeOf(functionId)}`]),
   );
 });

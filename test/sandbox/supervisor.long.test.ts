@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished, test } from "vitest";
 import { ownConfinement } from "../../runtime/sandbox/executor-program.ts";
 import { ExecutorProcess } from "../../runtime/sandbox/host/executor-process.ts";
 import { SupervisorClient } from "../../runtime/sandbox/host/supervisor-client.ts";
-import { maxWardenFrame, start, wardenFrame } from "../../runtime/sandbox/supervisor/frames.ts";
+import { maxSupervisorFrame, start, supervisorFrame } from "../../runtime/sandbox/supervisor/frames.ts";
 import { Supervisor } from "../../runtime/sandbox/supervisor/supervisor.ts";
 import { encodeFrame, FrameReader } from "../../runtime/sandbox/wire.ts";
 import { VirtualClock } from "../virtual-clock.ts";
@@ -17,7 +17,7 @@ const cli = resolve(import.meta.dirname, "../../runtime/bin/watchfire.js");
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
 
 async function socketForTest() {
-  const folder = mkdtempSync(join(tmpdir(), "watchfire-warden-"));
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-supervisor-"));
   const path = join(folder, "executors.sock");
   const errors: unknown[] = [];
   const parent = await SupervisorClient.listen(path, { ...quiet, error: (fields: object) => void errors.push(fields) });
@@ -28,7 +28,7 @@ async function socketForTest() {
   return { path, parent, errors };
 }
 
-function startWarden(path: string) {
+function startSupervisor(path: string) {
   const child = spawn(process.execPath, [cli, "executor", "--socket", path], { stdio: "ignore" });
   onTestFinished(() => void child.kill("SIGKILL"));
   return child;
@@ -37,7 +37,9 @@ function startWarden(path: string) {
 // A supervisor whose executors have no separate user, and which is not process 1, cannot ensure that all their children end.
 const mayComeAgain = ownConfinement().rights.user === "separate";
 if (!mayComeAgain)
-  process.stdout.write("skipped: a warden that comes again; it takes root and a checkout that every user may read\n");
+  process.stdout.write(
+    "skipped: a supervisor that comes again; it takes root and a checkout that every user may read\n",
+  );
 
 /** The children of a process, by /proc. */
 const childrenOf = (pid: number | undefined): number[] =>
@@ -60,15 +62,15 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     const { path, parent } = await socketForTest();
     const fixture = fixtureForTest({ launch: parent.launch });
     const loading = fixture.load("f", "export default (e, ctx) => ctx.log.info(e.object.data.n);");
-    startWarden(path);
+    startSupervisor(path);
     await loading;
     expect((await fixture.run("f")).type).toBe("ok");
     expect(fixture.logs.map((line) => line.message)).toEqual(["1"]);
   });
 
-  it("are killed over their memory cap by their warden, and the culprit is charged", async () => {
+  it("are killed over their memory cap by their supervisor, and the culprit is charged", async () => {
     const { path, parent } = await socketForTest();
-    startWarden(path);
+    startSupervisor(path);
     const fixture = fixtureForTest({ launch: parent.launch });
     await fixture.load("calm", "export default () => {};");
     const code = `export default () => { const all = []; for (;;) all.push("\u1e9b".repeat(1e7).normalize("NFKD")); };`;
@@ -80,10 +82,10 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
   });
 
   it.runIf(mayComeAgain)(
-    "end with their warden, which serves one parent; the next warden is taken as a new one",
+    "end with their supervisor, which serves one parent; the next supervisor is taken as a new one",
     async () => {
       const { path, parent } = await socketForTest();
-      const first = startWarden(path);
+      const first = startSupervisor(path);
       const fixture = fixtureForTest({ launch: parent.launch });
       await fixture.load("f", "export default () => {};");
       expect((await fixture.run("f")).type).toBe("ok");
@@ -93,28 +95,28 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
       first.kill("SIGKILL");
       await expect.poll(() => executors.filter(isAlive), { timeout: 5000 }).toEqual([]);
       await expect.poll(() => parent.trouble?.code).toBe("WF_SANDBOX_NO_WARDEN");
-      startWarden(path);
+      startSupervisor(path);
       await expect.poll(async () => (await fixture.run("f")).type, { timeout: 15_000 }).toBe("ok");
       expect(parent.trouble).toBeUndefined();
     },
   );
 
-  it("are gone with their parent, and so is their warden", async () => {
+  it("are gone with their parent, and so is their supervisor", async () => {
     const { path, parent } = await socketForTest();
-    const warden = startWarden(path);
-    const ended = new Promise((resolve) => warden.once("exit", (code, signal) => resolve(signal ?? code)));
+    const supervisor = startSupervisor(path);
+    const ended = new Promise((resolve) => supervisor.once("exit", (code, signal) => resolve(signal ?? code)));
     const fixture = fixtureForTest({ launch: parent.launch });
     await fixture.load("f", "export default () => {};");
-    const executors = childrenOf(warden.pid);
+    const executors = childrenOf(supervisor.pid);
     parent.close();
     expect(await ended).toBe(0);
     await expect.poll(() => executors.filter(isAlive), { timeout: 5000 }).toEqual([]);
   });
 
-  it("let handlers finish when their warden is told to stop, and end with the parent's last word", async () => {
+  it("let handlers finish when their supervisor is told to stop, and end with the parent's last word", async () => {
     const { path, parent } = await socketForTest();
-    const warden = startWarden(path);
-    const ended = new Promise((resolve) => warden.once("exit", (code, signal) => resolve(signal ?? code)));
+    const supervisor = startSupervisor(path);
+    const ended = new Promise((resolve) => supervisor.once("exit", (code, signal) => resolve(signal ?? code)));
     const fixture = fixtureForTest({ launch: parent.launch });
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     fixture.answer = async () => {
@@ -124,8 +126,8 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     await fixture.load("f", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "p" });`);
     const outcome = fixture.run("f");
     await expect.poll(() => fixture.calls.length).toBe(1);
-    const executors = childrenOf(warden.pid);
-    warden.kill("SIGTERM");
+    const executors = childrenOf(supervisor.pid);
+    supervisor.kill("SIGTERM");
     // If the supervisor had taken it for its end, it could not load this.
     await fixture.load("g", "export default () => {};");
     expect((await fixture.run("g")).type).toBe("ok");
@@ -137,7 +139,7 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     await expect.poll(() => executors.filter(isAlive)).toEqual([]);
   });
 
-  it("do not hold their warden up for ever: it waits for the parent so long and no longer", async () => {
+  it("do not hold their supervisor up for ever: it waits for the parent so long and no longer", async () => {
     const { path, parent } = await socketForTest();
     const stopping = new AbortController();
     const clock = new VirtualClock();
@@ -153,7 +155,7 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     await served;
   });
 
-  it("leave a warden that no parent has at once", async () => {
+  it("leave a supervisor that no parent has at once", async () => {
     const stopping = new AbortController();
     const served = new Supervisor(join(tmpdir(), "watchfire-no-such.sock"), new VirtualClock()).serve(stopping.signal);
     stopping.abort();
@@ -177,16 +179,16 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
   });
 
   it.runIf(mayComeAgain)(
-    "have their key beside the socket only while a warden is awaited, for its owner and group alone",
+    "have their key beside the socket only while a supervisor is awaited, for its owner and group alone",
     async () => {
       const { path, parent } = await socketForTest();
       expect(statSync(`${path}.key`).mode & 0o777).toBe(0o640);
       expect(statSync(path).mode & 0o777).toBe(0o660);
-      const warden = startWarden(path);
+      const supervisor = startSupervisor(path);
       const fixture = fixtureForTest({ launch: parent.launch });
       await fixture.load("f", "export default () => {};");
       expect(existsSync(`${path}.key`)).toBe(false);
-      warden.kill("SIGKILL");
+      supervisor.kill("SIGKILL");
       await expect.poll(() => existsSync(`${path}.key`), { timeout: 5000 }).toBe(true);
     },
   );
@@ -220,13 +222,13 @@ function speak(path: string, bytes: Buffer) {
 /** A supervisor that was accepted as one. */
 async function attached(path: string, over: object = {}, memory?: number) {
   const key = readFileSync(`${path}.key`, "utf8");
-  const greet = frame(wardenFrame.greet, { key, rights: { ...rights, ...over }, memory, cores: 2 });
-  const warden = speak(path, greet);
+  const greet = frame(supervisorFrame.greet, { key, rights: { ...rights, ...over }, memory, cores: 2 });
+  const supervisor = speak(path, greet);
   await expect.poll(() => existsSync(`${path}.key`)).toBe(false);
-  return { ...warden, greet };
+  return { ...supervisor, greet };
 }
 
-test("the container's memory limit is known once its warden has greeted with it", async () => {
+test("the container's memory limit is known once its supervisor has greeted with it", async () => {
   const { path, parent } = await socketForTest();
   expect(parent.memoryLimit).toBeUndefined();
   await attached(path, {}, 2 ** 30);
@@ -235,17 +237,17 @@ test("the container's memory limit is known once its warden has greeted with it"
 
 test("a link that was paused before its executor joined tells nothing until it is resumed", async () => {
   const { path, parent } = await socketForTest();
-  const { socket: warden } = await attached(path);
-  const reader = new FrameReader(maxWardenFrame);
+  const { socket: supervisor } = await attached(path);
+  const reader = new FrameReader(maxSupervisorFrame);
   const { promise: asked, resolve: ask } = Promise.withResolvers<unknown>();
-  warden.on("data", (chunk: Buffer) => {
-    for (const each of reader.push(chunk)) if (each.type === wardenFrame.start) ask(JSON.parse(each.header));
+  supervisor.on("data", (chunk: Buffer) => {
+    for (const each of reader.push(chunk)) if (each.type === supervisorFrame.start) ask(JSON.parse(each.header));
   });
   let heard = "";
   const link = parent.launch({ opened: () => {}, data: (chunk) => (heard += chunk), ended: () => {} });
   link.pause();
   const { id, token } = start.parse(await asked);
-  const words = Buffer.concat([frame(wardenFrame.join, { id, token }), Buffer.from("words")]);
+  const words = Buffer.concat([frame(supervisorFrame.join, { id, token }), Buffer.from("words")]);
   const { socket: executor } = speak(path, words);
   // Once the parent's answer arrives, it has had a turn for the message that was sent with the greeting.
   const answered = new Promise((resolve) => executor.once("data", resolve));
@@ -258,9 +260,9 @@ test("a link that was paused before its executor joined tells nothing until it i
 
 describe("the parent hangs up on", () => {
   it.each([
-    ["a warden with a wrong key", frame(wardenFrame.greet, { key: "0".repeat(64), rights })],
-    ["an executor with a token of its own making", frame(wardenFrame.join, { id: 1, token: "0".repeat(64) })],
-    ["an executor with no token", frame(wardenFrame.join, {})],
+    ["a supervisor with a wrong key", frame(supervisorFrame.greet, { key: "0".repeat(64), rights })],
+    ["an executor with a token of its own making", frame(supervisorFrame.join, { id: 1, token: "0".repeat(64) })],
+    ["an executor with no token", frame(supervisorFrame.join, {})],
     ["a frame that is too long", Buffer.from([0xff, 0xff, 0xff, 0x7f, 0])],
     ["bytes that are no frame", Buffer.from("GET / HTTP/1.1\r\n\r\n")],
   ])("%s", async (_, bytes) => {
@@ -271,38 +273,38 @@ describe("the parent hangs up on", () => {
 
   it.each<[string, (greet: Buffer) => Buffer]>([
     ["another that greets, though it knew the key", (greet) => greet],
-    ["an executor with a token of its own making", () => frame(wardenFrame.join, { id: 1, token: "0".repeat(64) })],
+    ["an executor with a token of its own making", () => frame(supervisorFrame.join, { id: 1, token: "0".repeat(64) })],
     ["one that speaks as no executor does", () => Buffer.from("GET / HTTP/1.1\r\n\r\n")],
-  ])("the warden as well, and all executors with it, beside %s", async (_, words) => {
+  ])("the supervisor as well, and all executors with it, beside %s", async (_, words) => {
     const { path, parent, errors } = await socketForTest();
-    const warden = await attached(path);
+    const supervisor = await attached(path);
     const ends: string[] = [];
     parent.launch({ opened: () => {}, data: () => {}, ended: (reason) => void ends.push(reason) });
-    await speak(path, words(warden.greet)).closed;
-    await warden.closed;
+    await speak(path, words(supervisor.greet)).closed;
+    await supervisor.closed;
     expect(errors).toMatchObject([{ code: "WF_SANDBOX_IMPOSTOR" }]);
     expect(ends).toEqual(["exited"]);
     expect(parent.trouble?.code).toBe("WF_SANDBOX_NO_WARDEN");
   });
 
-  it("the warden as well, where guests hold so many connections that no executor could join", async () => {
+  it("the supervisor as well, where guests hold so many connections that no executor could join", async () => {
     const { path, parent, errors } = await socketForTest();
-    const warden = await attached(path);
+    const supervisor = await attached(path);
     for (let count = 0; count < 70; count++) speak(path, Buffer.alloc(0));
-    await warden.closed;
+    await supervisor.closed;
     expect(errors).toMatchObject([{ code: "WF_SANDBOX_IMPOSTOR" }]);
     expect(parent.trouble?.code).toBe("WF_SANDBOX_NO_WARDEN");
   });
 
   it("a connection that says nothing for five seconds, and nobody else for its sake", async () => {
     const { path, parent } = await socketForTest();
-    const warden = await attached(path);
+    const supervisor = await attached(path);
     await speak(path, Buffer.alloc(0)).closed;
-    expect(warden.socket.destroyed).toBe(false);
+    expect(supervisor.socket.destroyed).toBe(false);
     expect(parent.trouble).toBeUndefined();
   }, 20_000);
 
-  it("an executor that a warden was asked for, and that never comes", async () => {
+  it("an executor that a supervisor was asked for, and that never comes", async () => {
     const { path, parent } = await socketForTest();
     await attached(path);
     const clock = new VirtualClock();
@@ -317,18 +319,18 @@ describe("the parent hangs up on", () => {
   it.each([
     ["it was no first process", { pidNamespace: "shared" }],
     ["its memory could be read", { memory: "readable" }],
-  ])("every warden that comes after one whose guests may live on, since %s", async (_, over) => {
+  ])("every supervisor that comes after one whose guests may live on, since %s", async (_, over) => {
     const { path, parent } = await socketForTest();
-    const warden = await attached(path, over);
-    warden.socket.destroy();
+    const supervisor = await attached(path, over);
+    supervisor.socket.destroy();
     await expect.poll(() => parent.trouble?.code).toBe("WF_SANDBOX_WARDEN_LOST");
-    await speak(path, warden.greet).closed;
+    await speak(path, supervisor.greet).closed;
     expect(parent.trouble?.code).toBe("WF_SANDBOX_WARDEN_LOST");
     expect(existsSync(`${path}.key`)).toBe(false);
   });
 
   it("nobody else: a file that lies where the socket should be is replaced", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "watchfire-warden-"));
+    const folder = mkdtempSync(join(tmpdir(), "watchfire-supervisor-"));
     const path = join(folder, "s");
     writeFileSync(path, "");
     (await SupervisorClient.listen(path, quiet)).close();

@@ -42,7 +42,7 @@ function watchedFixture() {
     process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
   };
   /** The first executor sends a frame that no genuine executor sends. */
-  const breach = () => listeners[0]?.data(Buffer.concat(encodeFrame(frameType.unload, { tenant: 1 })));
+  const breach = () => listeners[0]?.data(Buffer.concat(encodeFrame(frameType.unload, { functionId: 1 })));
   const later = (ms: number) => {
     skewMs += ms;
   };

@@ -18,5 +18,5 @@ new Executor(stream, "watchfire:guest", { look }).start({ node: "24.0.0", isolat
 const hello: Hello = { heartbeatMs: 200, idleMs: 60_000, recycleEvents: 1000 };
 const head = Buffer.from("{}");
 const items = Array.from({ length: 600 }, (_, no): EventItem => [no, 1000, head.length, 0, -1, -1, -1]);
-const events = encodeFrame(frameType.events, { tenant: 1, items }, [Buffer.concat(items.map(() => head))]);
+const events = encodeFrame(frameType.events, { functionId: 1, items }, [Buffer.concat(items.map(() => head))]);
 stream.push(Buffer.concat([...encodeFrame(frameType.hello, hello, [Buffer.from(await guestScript())]), ...events]));

@@ -16,7 +16,7 @@ import { type PackedFunction, unpackFunction } from "../packed-function.ts";
 import type { SigningKey } from "../signature.ts";
 import { type DeployedState, isDeployed, lookBefore } from "./before.ts";
 import { DeployLock, isLocked, untilAbandoned } from "./deploy-lock.ts";
-import { type Fate, fatesOf } from "./fates.ts";
+import { type FunctionChange, functionChanges } from "./function-changes.ts";
 import { readHistory } from "./history.ts";
 import { IndexSigner } from "./index-signer.ts";
 import { labelled } from "./rendered.ts";
@@ -53,7 +53,7 @@ export interface DeployPlan extends SetIdentity {
 
 export interface DeployReport {
   /** Outcome for each function, by name. */
-  readonly functions: readonly { readonly name: string; readonly fate: Fate }[];
+  readonly functions: readonly { readonly name: string; readonly fate: FunctionChange }[];
   /** Functions that were deployed before there were sets, and which this set takes over. */
   readonly takenOver: readonly string[];
   /** Others of those, which stay in the set `default`. */
@@ -82,7 +82,7 @@ interface Steps {
   /** ConfigMaps of functions that only lack the set's label. */
   readonly unlabelled: readonly AppliedObject[];
   /** Existing objects under the names of the missing ones. */
-  readonly spoilt: readonly ClusterObject[];
+  readonly incomplete: readonly ClusterObject[];
   /** The plan's objects, applied first; roles also keep their present rules, which running functions still need. */
   readonly first: readonly AppliedObject[];
   /** The same roles without the old rules. */
@@ -127,7 +127,11 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
   const indexes = indexesAfter(before, steps, plan, recording.number);
   const done = isDone(before, steps) && indexes.isSigned;
   const report = {
-    functions: fatesOf(before.entries, steps.entries, new Set(steps.missing.map(({ metadata }) => metadata.name))),
+    functions: functionChanges(
+      before.entries,
+      steps.entries,
+      new Set(steps.missing.map(({ metadata }) => metadata.name)),
+    ),
     takenOver: before.former.taken.map(({ name }) => name),
     left: before.former.left.map(({ name }) => name),
     isDone: done,
@@ -139,7 +143,7 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
     manifestsBefore: manifestsOf(before),
   };
   if (!(await plan.approve(report)) || report.isDone) return report;
-  const added = [...(steps.spoilt.length === 0 ? steps.missing : []), ...recording.records];
+  const added = [...(steps.incomplete.length === 0 ? steps.missing : []), ...recording.records];
   await api.tryApply([...steps.first, ...steps.unlabelled, ...added]);
   // Without the label, others may still take over what `default` has.
   const labels =
@@ -150,7 +154,7 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
   const writer = new ApiObjects(transport, () => lock.held());
   let isDeployed = false;
   try {
-    await bring(writer, before, { ...steps, records: recording.records });
+    await apply(writer, before, { ...steps, records: recording.records });
     if (set === defaultSet) await lock.set(indexes.own());
     else {
       await lock.held();
@@ -211,7 +215,7 @@ function stepsFrom(before: DeployedState, { functions, objects }: DeployPlan): S
       const { data, binaryData } = readConfigMap(there) ?? {};
       return { ...each, data, binaryData };
     }),
-    spoilt: before.configMaps.filter((found) => lacking.has(nameOf(found))),
+    incomplete: before.configMaps.filter((found) => lacking.has(nameOf(found))),
     first,
     narrowed: objects.filter((object, at) => object !== first[at]),
     superseded: before.configMaps.filter((found) => !wanted.has(nameOf(found))),
@@ -237,19 +241,19 @@ function isAs(object: AppliedObject, found: ClusterObject | undefined): boolean 
 }
 
 /** Creates what the new set needs, and deletes it again on failure. */
-async function bring(
+async function apply(
   writer: ApiObjects,
   { rights, configMaps }: DeployedState,
   steps: Steps & Pick<RevisionPlan, "records">,
 ): Promise<void> {
-  const { first, missing, unlabelled, spoilt, records } = steps;
+  const { first, missing, unlabelled, incomplete, records } = steps;
   const old = new Map([...rights, ...configMaps].map((found) => [nameOf(found), found]));
   const made: ClusterObject[] = [];
   const applied = (found: ClusterObject) => {
     if (!old.has(nameOf(found))) made.push(found);
   };
   try {
-    await writer.delete(spoilt);
+    await writer.delete(incomplete);
     // Applies accounts before roles, roles before bindings; those of one kind concurrently.
     for (const [, alike] of Map.groupBy(first, ({ kind }) => kind)) await writer.apply(alike, applied);
     await writer.apply([...missing, ...unlabelled], applied);

@@ -25,7 +25,7 @@ export interface ConditionError {
   readonly condition: string;
   readonly message: string;
   /** True if it exceeded its cost limit; it then counts as holding. */
-  readonly doubtful: boolean;
+  readonly isUncertain: boolean;
 }
 
 interface ConditionSource {
@@ -142,11 +142,11 @@ export class MatchConditions {
         return refused;
       }
       if (outcome.type === "holds" || (outcome.type === "error" && compared.isPartial)) continue;
-      failures.push({ condition, message: outcome.message, doubtful: outcome.type === "limit" });
+      failures.push({ condition, message: outcome.message, isUncertain: outcome.type === "limit" });
     }
     if (refused) return refused;
     for (const failure of failures) hearing.onError(failure);
-    const missing = failures.find(({ doubtful }) => !doubtful);
+    const missing = failures.find(({ isUncertain }) => !isUncertain);
     return missing && { type: "conditionError", condition: missing.condition, message: missing.message };
   }
 }

@@ -98,7 +98,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   private readonly guard = new MassDeletionGuard();
   /** Delivers a list in pieces, and queues the changes that follow it. */
   private readonly turns: ObjectTurns;
-  private readonly aftermath: RestartPersistence;
+  private readonly persistence: RestartPersistence;
   private readonly passing: Passing;
   private state: State;
   private intake: IntakeState = "open";
@@ -132,7 +132,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.namespace = cursor.namespace;
     this.turns = new ObjectTurns(clock);
     this.mark = new LowWaterMark(cursor.lowWaterMark);
-    this.aftermath = new RestartPersistence(parts.lostWrites);
+    this.persistence = new RestartPersistence(parts.lostWrites);
     this.passing = new Passing(objects, parts.observer, clock);
     this.selection = cursor.selection;
     this.epoch = cursor.epoch;
@@ -144,12 +144,12 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
 
   /** Whether the next change may have been handled by an earlier process without a record. */
   get hasUnpersistedRisk(): boolean {
-    return this.aftermath.redeliveryRisk !== "none";
+    return this.persistence.redeliveryRisk !== "none";
   }
 
   /** The risk that a handler has received the `Deleted`, `unselected` of an object in this state before. */
   redeliveryRiskOf(resourceVersion: ResourceVersion): RedeliveryRisk {
-    return this.aftermath.redeliveryRiskOf(resourceVersion);
+    return this.persistence.redeliveryRiskOf(resourceVersion);
   }
 
   /** The position to resume from: everything up to it waits in the queue, or is on disk. */
@@ -235,7 +235,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   private settlePassing(): void {
     const to = this.passing.settle();
     if (to === undefined) return;
-    this.aftermath.sees(to);
+    this.persistence.sees(to);
     this.received = newerOf(this.received, to);
     this.mark.note(to);
   }
@@ -243,7 +243,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   private take(given: Change): void {
     this.settlePassing();
     if (!this.takes()) return;
-    this.aftermath.sees(given.meta.resourceVersion);
+    this.persistence.sees(given.meta.resourceVersion);
     this.received = newerOf(this.received, given.meta.resourceVersion);
     const { objects } = this;
     // The position passes it with the next bookmark or event; a commit for each such change would cost more.
@@ -322,14 +322,14 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   private pass(resourceVersion: ResourceVersion): void {
     this.settlePassing();
     if (this.intake !== "open") return;
-    this.aftermath.hasAllUpTo(resourceVersion);
+    this.persistence.hasAllUpTo(resourceVersion);
     this.received = resourceVersion;
     this.mark.push({ resourceVersion, outstanding: 0, firm: true });
     this.moved();
   }
 
   serverIsAt(resourceVersion: ResourceVersion): void {
-    this.aftermath.serverIsAt(resourceVersion);
+    this.persistence.serverIsAt(resourceVersion);
     this.backlogUpTo = resourceVersion;
   }
 
@@ -420,7 +420,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   /** Begins an epoch. Entries before `entry` (default: all) are no longer positions. */
   private leaveEpoch(because: Rebase, entry?: MarkEntry): void {
     this.epoch++;
-    if (because === "rewind") this.aftermath.beginAgain();
+    if (because === "rewind") this.persistence.beginAgain();
     this.state = { type: "rebasing", because };
     this.listVersion = undefined;
     this.mark.restart(entry);
@@ -485,8 +485,8 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
       if (deliver.next().done) break;
       yield;
     }
-    if (reason === "rv-rewind" || rebases === "rewind") this.aftermath.end();
-    else this.aftermath.isListedUpTo(to);
+    if (reason === "rv-rewind" || rebases === "rewind") this.persistence.end();
+    else this.persistence.isListedUpTo(to);
     this.received = to;
     this.settle(entry);
     queue.keepBacklog();
@@ -508,7 +508,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
 
   private accept(source: EventInput): void {
     const { queue, maker } = this.parts;
-    queue.accept(maker.make(source, this, this.aftermath.redeliveryRisk));
+    queue.accept(maker.make(source, this, this.persistence.redeliveryRisk));
   }
 
   /**

@@ -139,10 +139,10 @@ export class ScheduledTrigger {
 
   /** Emits what is due, and checks again when the next run is, or in half a minute. */
   private look(): void {
-    this.parts.time.measure("schedules", () => this.tellDue());
+    this.parts.time.measure("schedules", () => this.runDue());
   }
 
-  private tellDue(): void {
+  private runDue(): void {
     const { clock } = this.parts;
     const now = clock.now();
     // If the clock was set back, the times that it repeats were not missed.

@@ -17,11 +17,11 @@ import {
   type RedeliveryRisk,
 } from "../redelivery/possible-redeliveries.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
-import { InterestedFunctions } from "./interested-functions.ts";
 import type { ExpectedEvent, FilteredEventFields, ObjectEvent } from "./object-event.ts";
 import { differsOnlyInVersion, type ObjectState } from "./object-state.ts";
 import type { RecordForm } from "./record-form.ts";
 import { skipRuleOf } from "./skip-rule.ts";
+import { Subscribers } from "./subscribers.ts";
 
 /** An attempt that has ended. */
 interface Settled extends Pick<Begun, "key" | "id" | "uid" | "row"> {
@@ -48,7 +48,7 @@ interface KnownObjectsParts {
   /** For a trigger with `key`: maps a state of an object to its keys. */
   readonly keyOf?: KeyOf | undefined;
   /** Index by object, shared by all functions of a dispatcher. Default: an index for this trigger alone. */
-  readonly subscribers?: InterestedFunctions<KnownObjects>;
+  readonly subscribers?: Subscribers<KnownObjects>;
 }
 
 /** The keys that an object mapped to. */
@@ -100,7 +100,7 @@ export class KnownObjects {
   /** Whether an object that has never met the conditions gets no row. */
   private readonly omitsUnmatched: boolean;
   /** Index of the objects that this trigger knows; `undefined` if no change may be skipped without parsing. */
-  private readonly subscribers: InterestedFunctions<KnownObjects> | undefined;
+  private readonly subscribers: Subscribers<KnownObjects> | undefined;
   /** The value that the informer checks to skip changes for this trigger; `undefined` if it sees every change. */
   readonly skipRule: SkipRule | undefined;
   private readonly commits: Commits;
@@ -119,8 +119,7 @@ export class KnownObjects {
     this.commits = commits;
     this.history = history;
     this.keyOf = parts.keyOf;
-    if (this.omitsUnmatched && filter.demands && !history.logsEach)
-      this.subscribers = subscribers ?? new InterestedFunctions();
+    if (this.omitsUnmatched && filter.demands && !history.logsEach) this.subscribers = subscribers ?? new Subscribers();
     this.skipRule = this.subscribers && skipRuleOf(this, filter, this.subscribers);
     // A single source delivers all namespaces, so one group is fastest.
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;

@@ -1,7 +1,7 @@
 import type { AskedField, SkipRule } from "../../informer/fanout/subscriber.ts";
 import { objectKey } from "../../informer/scan/change.ts";
 import type { Filter } from "../filter/filter.ts";
-import type { InterestedFunctions } from "./interested-functions.ts";
+import type { Subscribers } from "./subscribers.ts";
 
 /**
  * Returns the rule by which the informer may skip changes for a subscriber; `undefined` if its filter requires nothing of an object.
@@ -10,7 +10,7 @@ import type { InterestedFunctions } from "./interested-functions.ts";
 export function skipRuleOf<T extends object>(
   subscriber: T,
   { demanded }: Pick<Filter, "demanded">,
-  subscribers: InterestedFunctions<T>,
+  subscribers: Subscribers<T>,
 ): SkipRule | undefined {
   if (!demanded) return undefined;
   const { field, value, read } = demanded;

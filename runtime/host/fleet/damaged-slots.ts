@@ -37,7 +37,7 @@ export class DamagedSlots {
    * @throws the signal's reason; errors of `open` other than damage
    */
   async untilWhole<T>(
-    { read, open, told }: { read: () => Promise<unknown>; open: () => Promise<T>; told: () => void },
+    { read, open, damaged }: { read: () => Promise<unknown>; open: () => Promise<T>; damaged: () => void },
     signal: AbortSignal,
   ): Promise<T> {
     for (let waitMs = lookMs.from; ; waitMs = Math.min(2 * waitMs, lookMs.most)) {
@@ -50,14 +50,14 @@ export class DamagedSlots {
       } catch (error) {
         if (!(error instanceof WatchfireError) || error.code !== "WF_CHECKPOINT_CORRUPT") throw error;
         signal.throwIfAborted();
-        if (error.message !== this.found?.message) this.tell(error);
-        told();
+        if (error.message !== this.found?.message) this.logFault(error);
+        damaged();
       }
       await pause(this.parts.clock, waitMs, signal);
     }
   }
 
-  private tell(fault: WatchfireError): void {
+  private logFault(fault: WatchfireError): void {
     const { held, log } = this.parts;
     this.found = fault;
     log.error({ slot: held.slot, error: fault.message }, "slot stopped");

@@ -37,7 +37,7 @@ export class Members {
   private members: InformerMember[] = [];
   /** Index of the members that most changes can skip, and of those that receive every change. */
   private readonly bystanders = new SkipIndex();
-  private told: InformerMember[] = [];
+  private notified: InformerMember[] = [];
   /** True while the start of the server's history is being searched by trial, because the server did not name it. */
   private searching = false;
 
@@ -59,14 +59,14 @@ export class Members {
   join({ subscriber, at }: Placed, covered: boolean): void {
     const member = { subscriber, at, covered, skipping: covered, proven: covered };
     this.members.push(member);
-    this.told.push(member);
+    this.notified.push(member);
   }
 
   leave(subscriber: Subscriber): void {
     this.bystanders.delete(subscriber);
     const isOther = (member: InformerMember) => member.subscriber !== subscriber;
     this.members = this.members.filter(isOther);
-    this.told = this.told.filter(isOther);
+    this.notified = this.notified.filter(isOther);
   }
 
   /**
@@ -136,7 +136,7 @@ export class Members {
 
   /** Records that the connection has ended. */
   uncover(received: ResourceVersion | undefined): void {
-    this.tellAll();
+    this.notifyAll();
     for (const member of this.members) {
       member.at = positionOf(member, received);
       member.covered = false;
@@ -162,7 +162,7 @@ export class Members {
   change(change: Change): void {
     this.bystanders.change(change);
     let isReady = false;
-    for (const member of this.told) {
+    for (const member of this.notified) {
       const spared = this.isSpared(member, change.meta.resourceVersion);
       // A deletion may carry the resourceVersion of the object's last state, which the subscriber already has.
       const isNews = spared && member.covered && change.type === "Deleted" && member.subscriber.isNews?.(change);
@@ -177,20 +177,20 @@ export class Members {
    * on.
    */
   private standBy(): void {
-    for (const { subscriber, covered, skipping } of this.told) {
+    for (const { subscriber, covered, skipping } of this.notified) {
       const { skipRule } = subscriber;
       if (covered && !skipping && skipRule) this.bystanders.add(subscriber, skipRule);
     }
     this.regroup();
   }
 
-  private tellAll(): void {
+  private notifyAll(): void {
     this.bystanders.clear();
     this.regroup();
   }
 
   private regroup(): void {
-    this.told = this.members.filter(({ subscriber }) => !this.bystanders.has(subscriber));
+    this.notified = this.members.filter(({ subscriber }) => !this.bystanders.has(subscriber));
   }
 
   bookmark(resourceVersion: ResourceVersion): void {
@@ -206,7 +206,7 @@ export class Members {
    */
   untilFree(): Promise<void> | undefined {
     if (!this.isAnyoneCongested()) {
-      this.bystanders.forgetTold();
+      this.bystanders.forgetNotified();
       return undefined;
     }
     const waits = this.members.map(({ covered, subscriber }) => (covered ? subscriber.congested : undefined));
@@ -214,8 +214,8 @@ export class Members {
   }
 
   private isAnyoneCongested(): boolean {
-    for (const { covered, subscriber } of this.told) if (covered && subscriber.congested) return true;
-    for (const subscriber of this.bystanders.toldLately) if (subscriber.congested) return true;
+    for (const { covered, subscriber } of this.notified) if (covered && subscriber.congested) return true;
+    for (const subscriber of this.bystanders.recentlyNotified) if (subscriber.congested) return true;
     return false;
   }
 

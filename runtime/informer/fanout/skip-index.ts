@@ -14,7 +14,7 @@ export class SkipIndex {
   private readonly groups = new Map<AskedField, Group>();
   private readonly places = new Map<Subscriber, Bystander>();
   /** Subscribers that received a change since `forgetTold`. */
-  private readonly told = new Set<Subscriber>();
+  private readonly notified = new Set<Subscriber>();
 
   has(subscriber: Subscriber): boolean {
     return this.places.has(subscriber);
@@ -27,7 +27,7 @@ export class SkipIndex {
     const bystander = group.add(subscriber, skipRule);
     this.places.set(subscriber, bystander);
     // The change during which it is added was delivered to it.
-    this.told.add(subscriber);
+    this.notified.add(subscriber);
     subscriber.passedBy?.(bystander);
   }
 
@@ -36,7 +36,7 @@ export class SkipIndex {
     const bystander = this.places.get(subscriber);
     if (!bystander) return;
     this.places.delete(subscriber);
-    this.told.delete(subscriber);
+    this.notified.delete(subscriber);
     const { field } = bystander.skipRule;
     const group = this.groups.get(field);
     group?.delete(bystander);
@@ -48,20 +48,20 @@ export class SkipIndex {
     for (const bystander of this.places.values()) bystander.end();
     this.places.clear();
     this.groups.clear();
-    this.told.clear();
+    this.notified.clear();
   }
 
   change(change: Change): void {
-    for (const group of this.groups.values()) group.change(change, this.told);
+    for (const group of this.groups.values()) group.change(change, this.notified);
   }
 
   /** Subscribers that received a change since `forgetTold`. Changes that skipped the others fill no queue. */
-  get toldLately(): Iterable<Subscriber> {
-    return this.told;
+  get recentlyNotified(): Iterable<Subscriber> {
+    return this.notified;
   }
 
-  forgetTold(): void {
-    this.told.clear();
+  forgetNotified(): void {
+    this.notified.clear();
   }
 }
 
@@ -114,8 +114,8 @@ class Group {
 
   /** @param lately collects the subscribers that receive the change. */
   change(change: Change, lately: Set<Subscriber>): void {
-    const told = this.concerned(change);
-    for (const { subscriber } of told) {
+    const notified = this.concerned(change);
+    for (const { subscriber } of notified) {
       lately.add(subscriber);
       subscriber.change(change);
     }
@@ -124,11 +124,11 @@ class Group {
     this.seen[change.type]++;
     // Only `type` and `meta` are kept: the body would keep a chunk of the socket's memory alive.
     this.last = { type: change.type, meta: change.meta };
-    for (const each of told) each.told(change.type, this.turn);
+    for (const each of notified) each.notified(change.type, this.turn);
     if (this.settled.length === 0) return;
     const waiting = this.settled;
-    this.settled = waiting.filter(({ toldIn }) => toldIn === this.turn);
-    for (const each of waiting) if (each.toldIn !== this.turn) each.passes();
+    this.settled = waiting.filter(({ notifiedIn }) => notifiedIn === this.turn);
+    for (const each of waiting) if (each.notifiedIn !== this.turn) each.passes();
   }
 
   /**
@@ -138,12 +138,12 @@ class Group {
   private concerned(change: Change): readonly Bystander[] {
     const value = this.field.read(change);
     if (value === undefined) return [...this.all];
-    const told = [...(this.byValue.get(value) ?? [])];
+    const notified = [...(this.byValue.get(value) ?? [])];
     for (const token of this.field.knowing(change)) {
       const bystander = this.byToken.get(token);
-      if (bystander && bystander.skipRule.value !== value) told.push(bystander);
+      if (bystander && bystander.skipRule.value !== value) notified.push(bystander);
     }
-    return told;
+    return notified;
   }
 }
 
@@ -152,7 +152,7 @@ class Bystander implements PassedCounter {
   readonly subscriber: Subscriber;
   readonly skipRule: SkipRule;
   /** Sequence number, in the group, of the last change delivered to it. */
-  toldIn = 0;
+  notifiedIn = 0;
   /** Counts of the group's changes that it received itself or has already taken. */
   private spared: Counts;
   private group: Group | undefined;
@@ -189,9 +189,9 @@ class Bystander implements PassedCounter {
   }
 
   /** Records that a change was delivered to it. */
-  told(type: ChangeType, turn: number): void {
+  notified(type: ChangeType, turn: number): void {
     this.spared[type]++;
-    this.toldIn = turn;
+    this.notifiedIn = turn;
   }
 
   /** Called for the first change that skips it since it last took its count. */

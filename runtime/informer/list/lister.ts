@@ -13,7 +13,7 @@ import type { SessionHistory } from "../stream/next-step.ts";
 import { causesOf, type RetryCause, RetryState } from "../stream/retry-state.ts";
 import type { Semaphore } from "../stream/semaphore.ts";
 import type { ServedKind } from "../stream/served-kind.ts";
-import type { Brought } from "../stream/stream.ts";
+import type { OpenStream } from "../stream/stream.ts";
 import { secondOpinionMs } from "./diff.ts";
 import { InitialEvents } from "./initial-events.ts";
 import type { ListSemaphore } from "./list-semaphore.ts";
@@ -45,7 +45,7 @@ export interface Handover {
   readonly subscribers: readonly Subscriber[];
   readonly at: ResourceVersion;
   /** A connection that continues from there, if one is already open. */
-  readonly brought: Brought | undefined;
+  readonly openStream: OpenStream | undefined;
 }
 
 interface ListerParts {
@@ -185,20 +185,21 @@ export class Lister {
    */
   async removed(at: ResourceVersion): Promise<void> {
     this.cancel();
-    let told: readonly Subscriber[] = [];
+    let relisted: readonly Subscriber[] = [];
     for (let held = true; held; ) {
       held = false;
       for (const applicant of this.waiting) {
         const { subscriber } = applicant;
-        if (told.includes(subscriber) || (applicant.at === undefined && subscriber.newestKnown === undefined)) continue;
+        if (relisted.includes(subscriber) || (applicant.at === undefined && subscriber.newestKnown === undefined))
+          continue;
         if (subscriber.list("crd-removed", applicant.at).end(at) === "held") held = true;
-        else told = [...told, subscriber];
+        else relisted = [...relisted, subscriber];
       }
       // Waits out the whole delay, even if no subscriber needs a list: that may have been so before these arrived.
       if (held) await pause(this.parts.clock, secondOpinionMs, this.parts.signal);
     }
     this.waiting = this.waiting.map((applicant) =>
-      told.includes(applicant.subscriber) ? { ...applicant, at, reason: "relist" } : applicant,
+      relisted.includes(applicant.subscriber) ? { ...applicant, at, reason: "relist" } : applicant,
     );
   }
 
@@ -350,7 +351,7 @@ export class Lister {
     const lived = { timeoutSeconds: 0, lastedMs: 0, events: 0, bookmarks: 0 };
     try {
       const at = await pages.read();
-      this.complete(reading, at, pages.brought());
+      this.complete(reading, at, pages.openStream());
       this.whole = false;
       return { ending: stopped, lived };
     } catch (error) {
@@ -362,7 +363,7 @@ export class Lister {
   }
 
   /** Throws if the list does not count, or a subscriber threw. */
-  private complete(reading: ListInProgress, at: ResourceVersion, brought: Brought | undefined): void {
+  private complete(reading: ListInProgress, at: ResourceVersion, openStream: OpenStream | undefined): void {
     const { listing, began } = reading;
     const { clock, observer, spec, health } = this.parts;
     const rewinds = listing.applicants.some(({ reason }) => reason === "rv-rewind");
@@ -377,10 +378,10 @@ export class Lister {
     observer.listed(spec, listing.items, now - began);
     if (held.length > 0) health.reconnected(doubt.cause);
     this.waiting.push(...held.map((applicant) => ({ ...applicant, dueAt: now + secondOpinionMs })));
-    if (brought?.marked !== undefined && brought.held.length === 0) {
-      for (const subscriber of counted) subscriber.bookmark(brought.marked);
+    if (openStream?.marked !== undefined && openStream.held.length === 0) {
+      for (const subscriber of counted) subscriber.bookmark(openStream.marked);
     }
-    this.parts.listed({ subscribers: counted, at, brought: fault === undefined ? brought : undefined });
+    this.parts.listed({ subscribers: counted, at, openStream: fault === undefined ? openStream : undefined });
     if (fault !== undefined) throw fault;
   }
 

@@ -5,7 +5,7 @@ import type { KubeTransport } from "../../kube/transport.ts";
 import { acceptHeader, ObjectIdentity, selectorQuery } from "../fanout/source-spec.ts";
 import type { Change } from "../scan/change.ts";
 import { Connection, type ConnectionParts, type Sink } from "../stream/connection.ts";
-import type { Brought } from "../stream/stream.ts";
+import type { OpenStream } from "../stream/stream.ts";
 import { HeldChanges } from "./held-changes.ts";
 import { ListExpired, listCollection } from "./list.ts";
 import type { Listing } from "./listing.ts";
@@ -69,7 +69,7 @@ export class PagedList implements Sink {
   }
 
   /** Returns the watch opened during the list, and its held changes; `undefined` if no watch is running. */
-  brought(): Brought | undefined {
+  openStream(): OpenStream | undefined {
     const { connection, over } = this;
     if (!connection || over) return undefined;
     return { connection, resource: this.options.resource, held: this.held.take(), marked: undefined };

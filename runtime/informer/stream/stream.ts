@@ -23,7 +23,7 @@ import type { ServedKind } from "./served-kind.ts";
 const acceptedMs = 1000;
 
 /** A running connection, and what it has delivered so far. */
-export interface Brought {
+export interface OpenStream {
   readonly connection: Connection;
   readonly resource: Resource;
   /** Live changes, in order. */
@@ -61,7 +61,7 @@ export interface StreamParts {
    * failure.
    */
   gone(expired: readonly Placed[], setback: RetryCause | undefined): void;
-  doubtful(resource: Resource, why: StaleSuspicion): void;
+  suspectStale(resource: Resource, why: StaleSuspicion): void;
 }
 
 /**
@@ -101,7 +101,7 @@ export class Stream implements Sink {
    * Continues with a connection that runs from `from`, the position of all members. Must be called before the event loop's next
    * turn.
    */
-  adopt(from: ResourceVersion, { connection, resource, held, marked }: Brought): void {
+  adopt(from: ResourceVersion, { connection, resource, held, marked }: OpenStream): void {
     const { signal } = this.stopping;
     this.resource = resource;
     this.connection = connection;
@@ -209,7 +209,7 @@ export class Stream implements Sink {
     const older = this.received !== undefined && isNewer(this.received, resourceVersion);
     if (!older) this.members.bookmark(resourceVersion);
     this.advance(resourceVersion);
-    if (older && this.resource) this.parts.doubtful(this.resource, "older-bookmark");
+    if (older && this.resource) this.parts.suspectStale(this.resource, "older-bookmark");
   }
 
   get congested(): Promise<void> | undefined {
@@ -305,7 +305,7 @@ export class Stream implements Sink {
     this.voice.enter("watching");
     this.release();
     if (!all) parts.place(members.moveOutUncovered());
-    parts.doubtful(resource, "resumed");
+    parts.suspectStale(resource, "resumed");
     parts.runs(this);
     if (!this.target && !this.stopping.signal.aborted) parts.health.received = this.from;
   }
@@ -323,11 +323,12 @@ export class Stream implements Sink {
     const cause = causesOf(ending);
     const step = setbacks.judge({ ending, phase: "live", lived, after, sinceListMs: parts.sinceListMs() });
     // The server may have been restarted on other data; one that is stopped in good order ends its streams early.
-    if (ending.type === "network" || (ending.type === "eof" && wasCutShort(lived))) parts.doubtful(resource, "broken");
+    if (ending.type === "network" || (ending.type === "eof" && wasCutShort(lived)))
+      parts.suspectStale(resource, "broken");
     const tooLarge = ending.type === "refused" && ending.error.tooLargeResourceVersion;
     if (tooLarge || parts.liveness.suspicious) {
       parts.liveness.cleared();
-      parts.doubtful(resource, "silent");
+      parts.suspectStale(resource, "silent");
     }
     switch (step.next) {
       case "resume":

@@ -138,7 +138,7 @@ export class Nats {
       const manager = new client.objects.Objm(js);
       const objects = await manager.open(bucket, { check: false });
       const nats = new Nats(options, connection, client, { js, jsm, objects, replicas });
-      void nats.tell(log);
+      void nats.logState(log);
       await nats.identity();
       const found = await jsm.streams.info(`OBJ_${bucket}`).catch(unlessAbsent);
       // The parts of an object are messages of one subject.
@@ -257,7 +257,7 @@ export class Nats {
   }
 
   /** Logs when the connection is lost or restored, and notifies the stores. */
-  private async tell(log: NatsOptions["log"]): Promise<void> {
+  private async logState(log: NatsOptions["log"]): Promise<void> {
     for await (const state of this.connection.status()) {
       if (state.type === "disconnect") {
         log.warn({ server: state.server }, "connection to nats lost");

@@ -81,16 +81,16 @@ export function connectFault(error: unknown, servers: readonly string[]): Watchf
 /** @param what the operation that failed */
 export function natsFault(error: unknown, what: string): WatchfireError {
   if (error instanceof WatchfireError) return error;
-  const told = (code: ErrorCode, hint?: string) =>
+  const described = (code: ErrorCode, hint?: string) =>
     new WatchfireError(code, { what: `${what}: ${reason(error)}`, cause: error, ...(hint && { hint }) });
-  if (isOff(error)) return told("WF_CHECKPOINT_NATS_JETSTREAM");
+  if (isOff(error)) return described("WF_CHECKPOINT_NATS_JETSTREAM");
   const answer = error instanceof Error && "code" in error ? Number(error.code) : 0;
   const room = full[answer];
-  if (room) return told("WF_CHECKPOINT_NATS_FULL", `${room}; until then events wait, and nothing is lost`);
-  if (leaderless.includes(answer)) return told("WF_CHECKPOINT_NATS_AWAY");
+  if (room) return described("WF_CHECKPOINT_NATS_FULL", `${room}; until then events wait, and nothing is lost`);
+  if (leaderless.includes(answer)) return described("WF_CHECKPOINT_NATS_AWAY");
   // JetStream itself answered.
-  if (isRefusal(error) || (answer > 0 && answer !== 503)) return told("WF_CHECKPOINT_NATS", unfit[answer]);
-  return told("WF_CHECKPOINT_NATS_AWAY");
+  if (isRefusal(error) || (answer > 0 && answer !== 503)) return described("WF_CHECKPOINT_NATS", unfit[answer]);
+  return described("WF_CHECKPOINT_NATS_AWAY");
 }
 
 /**

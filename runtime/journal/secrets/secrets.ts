@@ -38,7 +38,7 @@ export class Secrets {
    */
   async read(name: string): Promise<Secret> {
     const path = resourcePath(resource, this.namespace, name);
-    return this.told("get", name, async () =>
+    return this.described("get", name, async () =>
       readSecret(await this.transport.json<unknown>({ method: "GET", path, timeoutMs: requestMs }, objectLimit)),
     );
   }
@@ -48,7 +48,7 @@ export class Secrets {
     const path = resourcePath(resource, this.namespace, name);
     const encoded = Object.entries(data).map(([key, bytes]) => [key, bytes.toString("base64")]);
     const body = JSON.stringify({ apiVersion: "v1", kind: "Secret", ...object, data: Object.fromEntries(encoded) });
-    return this.told("update", name, async () => {
+    return this.described("update", name, async () => {
       try {
         const written = await this.transport.json<unknown>(
           { method: "PUT", path, body, timeoutMs: requestMs },
@@ -62,7 +62,7 @@ export class Secrets {
     });
   }
 
-  private async told<T>(verb: string, name: string, request: () => Promise<T>): Promise<T> {
+  private async described<T>(verb: string, name: string, request: () => Promise<T>): Promise<T> {
     try {
       return await request();
     } catch (error) {

@@ -34,7 +34,7 @@ export function killSelf(): never {
 /** The executor process: exchanges frames with the parent and passes them to the loaded functions. */
 export class Executor {
   private readonly stream: Duplex;
-  private readonly tenants = new Map<number, LoadedFunction>();
+  private readonly functions = new Map<number, LoadedFunction>();
   private readonly guestName: string;
   private readonly tierUp: Pick<CompilerPacing, "look">;
   private ground: Ground | undefined;
@@ -115,64 +115,64 @@ export class Executor {
       this.send(frameType.beat, {});
       this.tierUp.look(this.received * 1000 >= busyEvents * heartbeatMs);
       this.received = 0;
-      letGoOfIdle(this.tenants.values(), performance.now(), idleMs);
+      letGoOfIdle(this.functions.values(), performance.now(), idleMs);
     }, heartbeatMs);
     this.send(frameType.beat, {});
   }
 
   private async load(options: Load, body: Buffer): Promise<void> {
     if (!this.ground) return;
-    const { tenant: id } = options;
-    const tenant = new LoadedFunction(this.ground, options, body.toString("utf8"), {
-      entering: (realm, events) => this.send(frameType.entering, { tenant: id, realm, events }),
-      drained: (realm, outbox) => this.send(frameType.drained, { tenant: id, realm }, Buffer.from(outbox)),
+    const { functionId: id } = options;
+    const loaded = new LoadedFunction(this.ground, options, body.toString("utf8"), {
+      entering: (realm, events) => this.send(frameType.entering, { functionId: id, realm, events }),
+      drained: (realm, outbox) => this.send(frameType.drained, { functionId: id, realm }, Buffer.from(outbox)),
       asking: (realm, call, no, operation, args) =>
-        this.send(frameType.asking, { tenant: id, realm, call, no, operation }, Buffer.from(args)),
+        this.send(frameType.asking, { functionId: id, realm, call, no, operation }, Buffer.from(args)),
       ended: (realm, reason, charged, interrupted, stack, running) =>
-        this.send(frameType.ended, { tenant: id, realm, reason, charged, interrupted, stack, running }),
-      left: (realm) => this.send(frameType.left, { tenant: id, realm }),
+        this.send(frameType.ended, { functionId: id, realm, reason, charged, interrupted, stack, running }),
+      left: (realm) => this.send(frameType.left, { functionId: id, realm }),
       doomed: (reason) => this.doom(id, reason),
     });
-    this.tenants.set(id, tenant);
-    const failure = await tenant.load();
-    if (failure) this.tenants.delete(id);
-    this.send(frameType.loaded, failure ? { tenant: id, failure } : { tenant: id });
+    this.functions.set(id, loaded);
+    const failure = await loaded.load();
+    if (failure) this.functions.delete(id);
+    this.send(frameType.loaded, failure ? { functionId: id, failure } : { functionId: id });
   }
 
-  private events({ tenant: id, items }: Events, body: Buffer): void {
+  private events({ functionId: id, items }: Events, body: Buffer): void {
     this.received += items.length;
-    this.tenants.get(id)?.add(readEvents(items, body));
+    this.functions.get(id)?.add(readEvents(items, body));
   }
 
-  private replies({ tenant: id, items }: Replies, body: Buffer): void {
-    const tenant = this.tenants.get(id);
+  private replies({ functionId: id, items }: Replies, body: Buffer): void {
+    const loaded = this.functions.get(id);
     let at = 0;
     for (const [realm, call, ok, length] of items) {
-      tenant?.reply(realm, call, ok, body.toString("utf8", at, at + length));
+      loaded?.reply(realm, call, ok, body.toString("utf8", at, at + length));
       at += length;
     }
   }
 
-  private unload({ tenant: id }: Unload): void {
-    this.tenants.get(id)?.unload();
-    this.tenants.delete(id);
+  private unload({ functionId: id }: Unload): void {
+    this.functions.get(id)?.unload();
+    this.functions.delete(id);
   }
 
-  private recall({ tenant: id }: Recall): void {
-    this.send(frameType.returned, { tenant: id, events: this.tenants.get(id)?.recall() ?? [] });
+  private recall({ functionId: id }: Recall): void {
+    this.send(frameType.returned, { functionId: id, events: this.functions.get(id)?.recall() ?? [] });
   }
 
   /**
    * Handles an isolate that cannot be stopped: the parent sends no more events, the other functions finish, and this process
    * ends.
    */
-  private doom(tenant: number, reason: "poisoned" | "catastrophic"): void {
-    this.send(frameType.doomed, { tenant, reason });
+  private doom(functionId: number, reason: "poisoned" | "catastrophic"): void {
+    this.send(frameType.doomed, { functionId, reason });
     if (this.doomed) return;
     this.doomed = true;
     const until = performance.now() + drainMs;
     setInterval(() => {
-      const busy = [...this.tenants.values()].some((other) => other.busy);
+      const busy = [...this.functions.values()].some((other) => other.busy);
       if (!busy || performance.now() >= until) killSelf();
     }, 5);
   }

@@ -17,7 +17,7 @@ const maxInside = 256;
 const nothing = "[[],[],[],[],-1,[],0]\n";
 
 /** Callbacks through which a loaded function reports to the parent. */
-interface TenantReports {
+interface LoadedFunctionListener {
   entering(realm: number, events: readonly number[]): void;
   drained(realm: number, outbox: string): void;
   asking(realm: number, call: number, no: number, operation: string, args: string): void;
@@ -49,7 +49,7 @@ export class LoadedFunction implements Warm {
   private readonly ground: Ground;
   private readonly options: Load;
   private readonly script: string;
-  private readonly reports: TenantReports;
+  private readonly reports: LoadedFunctionListener;
   private readonly queue: QueuedEvent[] = [];
   private readonly realms = new Map<number, Realm>();
   /** Isolates that take events: one, or up to `options.isolates` if each event gets a fresh context. */
@@ -69,7 +69,7 @@ export class LoadedFunction implements Warm {
    */
   private lastStack = "";
 
-  constructor(ground: Ground, options: Load, script: string, reports: TenantReports) {
+  constructor(ground: Ground, options: Load, script: string, reports: LoadedFunctionListener) {
     this.ground = ground;
     this.options = options;
     this.solo = options.solo;
@@ -159,10 +159,10 @@ export class LoadedFunction implements Warm {
   }
 
   private readonly sourceFor = (realm: Realm): EventSource => {
-    const tenant = this;
+    const loaded = this;
     return {
       get room() {
-        return tenant.roomOf(realm);
+        return loaded.roomOf(realm);
       },
       take: (most) => {
         this.activeAt = performance.now();

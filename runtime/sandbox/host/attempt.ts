@@ -81,13 +81,13 @@ export class SandboxAttempt {
    * Ends it immediately, even if its listener is notified only after a stack has been mapped. The listener receives the second
    * argument, by default `outcome`. Neither promise may reject.
    */
-  end(outcome: Outcome | Promise<Outcome>, told = outcome): void {
+  end(outcome: Outcome | Promise<Outcome>, reported = outcome): void {
     if (this.over) return;
     if (this.enteredAt !== undefined) this.begun();
     this.over = true;
     this.done = !(outcome instanceof Promise) && outcome.type === "ok";
     this.controller?.abort();
-    this.giver.ended(this, told);
+    this.giver.ended(this, reported);
   }
 }
 

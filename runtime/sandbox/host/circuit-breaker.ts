@@ -15,11 +15,11 @@ export type Involvement = "proven" | "culprit" | "suspect" | "present" | "bystan
 /** The known facts at an executor's death. Functions are given by their numbers in that executor. */
 export interface Scene {
   readonly reason: DeathReason;
-  readonly tenants: readonly number[];
+  readonly functionIds: readonly number[];
   /** Functions whose code has run there. */
   readonly ran: ReadonlySet<number>;
   /** Entries at that moment. `isOver`: it broke a limit and was reported, but its thread had not stopped. */
-  readonly inside: readonly { readonly tenant: number; readonly ms: number; readonly isOver: boolean }[];
+  readonly inside: readonly { readonly functionId: number; readonly ms: number; readonly isOver: boolean }[];
   /** The function in whose name a message was sent that no guest can send, or that could not be handled. */
   readonly blamed: number | undefined;
   /** Whether the executor ended itself after naming the function at fault. */
@@ -34,7 +34,7 @@ function suspects(inside: Scene["inside"]): number[] {
   const over = inside.filter(({ isOver }) => isOver);
   const long = inside.filter(({ ms }) => ms >= suspectMs);
   const most = over.length > 0 ? over : long.length > 0 ? long : inside;
-  return [...new Set(most.map(({ tenant }) => tenant))];
+  return [...new Set(most.map(({ functionId }) => functionId))];
 }
 
 /**
@@ -42,17 +42,17 @@ function suspects(inside: Scene["inside"]): number[] {
  * executor.
  */
 export function involvementsOf(scene: Scene): ReadonlyMap<number, Involvement> {
-  const { reason, tenants, ran, inside, blamed, wasDoomed } = scene;
-  const involvements = new Map<number, Involvement>(tenants.map((id) => [id, "bystander"]));
+  const { reason, functionIds, ran, inside, blamed, wasDoomed } = scene;
+  const involvements = new Map<number, Involvement>(functionIds.map((id) => [id, "bystander"]));
   if (reason === "closed" || wasDoomed) return involvements;
-  const isShared = tenants.length > 1;
+  const isShared = functionIds.length > 1;
   const sure = isShared ? "culprit" : "proven";
   if (blamed !== undefined) return involvements.set(blamed, sure);
   const names = suspects(inside);
   // Memory that is not counted per function, such as that of formatters, may have been left by another function.
   const isUncounted = reason === "memory" && isShared && !inside.some(({ isOver }) => isOver);
-  if (isUncounted) for (const id of tenants) if (ran.has(id)) involvements.set(id, "present");
-  if (reason === "memory" && !isShared) for (const id of tenants) involvements.set(id, sure);
+  if (isUncounted) for (const id of functionIds) if (ran.has(id)) involvements.set(id, "present");
+  if (reason === "memory" && !isShared) for (const id of functionIds) involvements.set(id, sure);
   for (const id of names) involvements.set(id, names.length === 1 && !isUncounted ? sure : "suspect");
   return involvements;
 }

@@ -6,7 +6,7 @@ import { type DeathReason, ExecutorProcess, type ExecutorSettings } from "./exec
 import type { DownFrame, UpFrame } from "./frames.ts";
 
 /** Callbacks of one function loaded on an executor. */
-export interface TenantListener {
+export interface PlacedFunction {
   readonly function: string;
   /** Heap limit of each of its isolates, and how many may be active. */
   readonly memoryBytes: number;
@@ -72,7 +72,7 @@ export class ExecutorHandle {
   private readonly clock: Clock;
   private readonly process: ExecutorProcess;
   private readonly keeper: KeeperListener;
-  private readonly tenants = new Map<number, TenantListener>();
+  private readonly functions = new Map<number, PlacedFunction>();
   /**
    * Sums over the loaded functions in bytes: the largest heap limit, and the total of all isolates. Updated incrementally,
    * because there can be thousands.
@@ -81,7 +81,7 @@ export class ExecutorHandle {
   private limits = 0;
   private readonly inside = new YoungMap<number, Map<number, Inside>>();
   private readonly doomers = new Set<number>();
-  private lastTenant = 0;
+  private lastFunctionId = 0;
   /** The function in whose name a message was sent that no guest can send, or that could not be handled. */
   private blamed: number | undefined;
   /** Functions whose code has run here. */
@@ -120,26 +120,26 @@ export class ExecutorHandle {
   }
 
   private overdue(now: number): string | undefined {
-    const tenants = [...this.tenants.values()];
-    if (tenants.some((tenant) => tenant.isOverdue(now))) return "an event's end";
-    const mostMs = loadMs + loadEachMs * tenants.length;
+    const placed = [...this.functions.values()];
+    if (placed.some((each) => each.isOverdue(now))) return "an event's end";
+    const mostMs = loadMs + loadEachMs * placed.length;
     // Loading begins after the start, which has a separate time limit.
     const { spokeAt = now } = this;
-    if (tenants.some(({ loadingSince = now }) => now - Math.max(loadingSince, spokeAt) > mostMs))
+    if (placed.some(({ loadingSince = now }) => now - Math.max(loadingSince, spokeAt) > mostMs))
       return "a module's load";
     const entries = [...this.inside].flatMap(([id, realms]) =>
-      [...realms.values()].map(({ since, isOver }) => ({ since, isOver: isOver || !this.tenants.has(id) })),
+      [...realms.values()].map(({ since, isOver }) => ({ since, isOver: isOver || !this.functions.has(id) })),
     );
     return entries.some(({ since, isOver }) => isOver && now - since > overMs) ? "the end of an isolate" : undefined;
   }
 
   private room(): void {
-    for (const tenant of [...this.tenants.values()]) tenant.roomAgain();
+    for (const each of [...this.functions.values()]) each.roomAgain();
   }
 
   /** Number of functions on it. */
   get size(): number {
-    return this.tenants.size;
+    return this.functions.size;
   }
 
   get isDead(): boolean {
@@ -148,7 +148,9 @@ export class ExecutorHandle {
 
   /** Milliseconds since it was last sent an event; 0 while it has an event or is loading a module. */
   get idleMs(): number {
-    const isBusy = [...this.tenants.values()].some(({ size, loadingSince }) => size > 0 || loadingSince !== undefined);
+    const isBusy = [...this.functions.values()].some(
+      ({ size, loadingSince }) => size > 0 || loadingSince !== undefined,
+    );
     return isBusy ? 0 : this.clock.monotonic() - this.lastSentAt;
   }
 
@@ -188,10 +190,10 @@ export class ExecutorHandle {
   }
 
   /** Adds a function. Returns its number. */
-  add(tenant: TenantListener): number {
-    const id = ++this.lastTenant;
-    this.tenants.set(id, tenant);
-    const { memoryBytes, isolates } = tenant;
+  add(placed: PlacedFunction): number {
+    const id = ++this.lastFunctionId;
+    this.functions.set(id, placed);
+    const { memoryBytes, isolates } = placed;
     this.limits += memoryBytes * isolates;
     this.largest = Math.max(this.largest, memoryBytes);
     this.capMemory();
@@ -199,17 +201,17 @@ export class ExecutorHandle {
   }
 
   remove(id: number): void {
-    const tenant = this.tenants.get(id);
-    this.tenants.delete(id);
-    if (tenant) {
-      const { memoryBytes, isolates } = tenant;
+    const placed = this.functions.get(id);
+    this.functions.delete(id);
+    if (placed) {
+      const { memoryBytes, isolates } = placed;
       this.limits -= memoryBytes * isolates;
       if (memoryBytes === this.largest)
-        this.largest = Math.max(0, ...[...this.tenants.values()].map((other) => other.memoryBytes));
+        this.largest = Math.max(0, ...[...this.functions.values()].map((other) => other.memoryBytes));
     }
-    this.send({ type: frameType.unload, header: { tenant: id } });
+    this.send({ type: frameType.unload, header: { functionId: id } });
     this.capMemory();
-    if (this.tenants.size === 0) this.keeper.deserted();
+    if (this.functions.size === 0) this.keeper.deserted();
   }
 
   /** Sends a frame. `taken` is called once the frame has left this process, or never will. */
@@ -232,10 +234,10 @@ export class ExecutorHandle {
 
   private frame(frame: UpFrame): void {
     this.spokeAt ??= this.clock.monotonic();
-    if (!("tenant" in frame)) return;
-    const { tenant: id } = frame;
-    if (id > this.lastTenant || id === 0) {
-      this.process.kill("breach", `it speaks of tenant ${id}, which it never had`);
+    if (!("functionId" in frame)) return;
+    const { functionId: id } = frame;
+    if (id > this.lastFunctionId || id === 0) {
+      this.process.kill("breach", `it speaks of function ${id}, which it never had`);
       return;
     }
     // Also for a function that was unloaded meanwhile, because its executor ends all the same.
@@ -249,7 +251,7 @@ export class ExecutorHandle {
       return;
     }
     try {
-      this.tenants.get(id)?.frame(frame);
+      this.functions.get(id)?.frame(frame);
     } catch (error) {
       this.kill("breach", error instanceof Error ? error.message : "a frame cannot be handled", id);
     }
@@ -298,34 +300,41 @@ export class ExecutorHandle {
   private doom(id: number): void {
     const isFirst = this.doomers.size === 0;
     this.doomers.add(id);
-    this.tellLost(id, this.tenants.size === 1 ? "proven" : "culprit", "stuck");
+    this.reportLost(id, this.functions.size === 1 ? "proven" : "culprit", "stuck");
     // The others have already left, and finish.
     if (!isFirst) return;
     const end = () => this.process.kill("stuck", "it did not end itself");
     this.clock.after(doomedMs, end, { unref: true });
-    for (const other of [...this.tenants.keys()]) if (other !== id) this.tellLost(other, "bystander", "stuck");
+    for (const other of [...this.functions.keys()]) if (other !== id) this.reportLost(other, "bystander", "stuck");
   }
 
   private buried(how: DeathReason, detail: string): void {
     const wasDoomed = this.doomers.size > 0;
     const reason = how === "exited" && wasDoomed ? "stuck" : how;
     const now = this.clock.monotonic();
-    const inside = [...this.inside].flatMap(([tenant, realms]) =>
-      [...realms.values()].map(({ since, isOver }) => ({ tenant, ms: now - since, isOver })),
+    const inside = [...this.inside].flatMap(([functionId, realms]) =>
+      [...realms.values()].map(({ since, isOver }) => ({ functionId, ms: now - since, isOver })),
     );
     const { ran, blamed } = this;
-    const involvements = involvementsOf({ reason, tenants: [...this.tenants.keys()], ran, inside, blamed, wasDoomed });
-    for (const id of [...this.tenants.keys()]) this.tellLost(id, involvements.get(id) ?? "bystander", reason);
+    const involvements = involvementsOf({
+      reason,
+      functionIds: [...this.functions.keys()],
+      ran,
+      inside,
+      blamed,
+      wasDoomed,
+    });
+    for (const id of [...this.functions.keys()]) this.reportLost(id, involvements.get(id) ?? "bystander", reason);
     const culprits = [...involvements].filter(([, involvement]) => named.has(involvement)).map(([id]) => id);
     const known = culprits.length > 0 ? culprits : [...this.doomers];
-    const names = known.flatMap((id) => this.tenants.get(id)?.function ?? []);
-    this.tenants.clear();
+    const names = known.flatMap((id) => this.functions.get(id)?.function ?? []);
+    this.functions.clear();
     this.keeper.died(reason, detail, names);
   }
 
-  private tellLost(id: number, involvement: Involvement, reason: DeathReason): void {
+  private reportLost(id: number, involvement: Involvement, reason: DeathReason): void {
     const inside = [...(this.inside.get(id)?.values() ?? [])].flatMap((entry) => entry.events);
-    this.tenants.get(id)?.lost(involvement, reason, inside);
+    this.functions.get(id)?.lost(involvement, reason, inside);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { maxWardenFrame } from "../supervisor/frames.ts";
+import { maxSupervisorFrame } from "../supervisor/frames.ts";
 import { type Frame, FrameError, FrameReader } from "../wire.ts";
 
 /** Milliseconds within which a connection must send its first frame. */
@@ -17,12 +17,12 @@ export function hearFirstFrame(socket: Socket, heard: (frame: Frame | undefined)
   const first = (chunk: Buffer) => {
     pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
     const length = pending.length < 4 ? undefined : pending.readUInt32LE(0) + 4;
-    if (length === undefined || (length <= maxWardenFrame && pending.length < length)) return;
+    if (length === undefined || (length <= maxSupervisorFrame && pending.length < length)) return;
     over();
     socket.pause();
     socket.off("data", first);
     socket.off("close", over);
-    const [frame] = framesOf(new FrameReader(maxWardenFrame), pending.subarray(0, length)) ?? [];
+    const [frame] = framesOf(new FrameReader(maxSupervisorFrame), pending.subarray(0, length)) ?? [];
     // An executor may already have sent data after its supervisor's first frame.
     if (pending.length > length) socket.unshift(pending.subarray(length));
     heard(frame);

@@ -64,7 +64,7 @@ const endReason = z.enum(["cpu", "deadline", "memory", "output", "killed"]);
 
 const schemas = {
   [frameType.loaded]: z.strictObject({
-    tenant: index,
+    functionId: index,
     failure: z
       .strictObject({
         reason: z.union([endReason, z.enum(["thrown", "unheard", "handler", "missing", "mode"])]),
@@ -75,7 +75,7 @@ const schemas = {
       .optional(),
   }),
   [frameType.ended]: z.strictObject({
-    tenant: index,
+    functionId: index,
     realm: index,
     reason: endReason,
     charged: numbers,
@@ -83,9 +83,9 @@ const schemas = {
     stack,
     running: z.boolean(),
   }),
-  [frameType.left]: z.strictObject({ tenant: index, realm: index }),
-  [frameType.returned]: z.strictObject({ tenant: index, events: numbers }),
-  [frameType.doomed]: z.strictObject({ tenant: index, reason: z.enum(["poisoned", "catastrophic"]) }),
+  [frameType.left]: z.strictObject({ functionId: index, realm: index }),
+  [frameType.returned]: z.strictObject({ functionId: index, events: numbers }),
+  [frameType.doomed]: z.strictObject({ functionId: index, reason: z.enum(["poisoned", "catastrophic"]) }),
   [frameType.refused]: z.strictObject({ reason: z.string().max(1000) }),
   [frameType.ready]: z.strictObject({ node: version, isolatedVm: version }),
 } as const;
@@ -111,25 +111,25 @@ export function readUpFrame({ type, header, body }: Frame): UpFrame | undefined 
 function readEntering(header: string): UpFrame | undefined {
   const parsed = objectOf(header, maxEntering, 3);
   if (!parsed) return undefined;
-  const { tenant, realm, events } = parsed;
-  if (!isIndex(tenant) || !isIndex(realm) || !Array.isArray(events) || events.length > maxEntered) return undefined;
-  return events.every(isIndex) ? { type: frameType.entering, tenant, realm, events } : undefined;
+  const { functionId, realm, events } = parsed;
+  if (!isIndex(functionId) || !isIndex(realm) || !Array.isArray(events) || events.length > maxEntered) return undefined;
+  return events.every(isIndex) ? { type: frameType.entering, functionId, realm, events } : undefined;
 }
 
 function readDrained(header: string, body: Buffer): UpFrame | undefined {
   const parsed = objectOf(header, maxDrained, 2);
-  if (!parsed || !isIndex(parsed.tenant) || !isIndex(parsed.realm)) return undefined;
+  if (!parsed || !isIndex(parsed.functionId) || !isIndex(parsed.realm)) return undefined;
   const outbox = readOutbox(body);
-  return outbox && { type: frameType.drained, tenant: parsed.tenant, realm: parsed.realm, outbox };
+  return outbox && { type: frameType.drained, functionId: parsed.functionId, realm: parsed.realm, outbox };
 }
 
 function readAsking(header: string, body: Buffer): UpFrame | undefined {
   const parsed = objectOf(header, maxAsking, 5);
   if (!parsed || body.length > maxAsked) return undefined;
-  const { tenant, realm, call, no, operation } = parsed;
-  if (!isIndex(tenant) || !isIndex(realm) || !isIndex(call) || !isIndex(no)) return undefined;
+  const { functionId, realm, call, no, operation } = parsed;
+  if (!isIndex(functionId) || !isIndex(realm) || !isIndex(call) || !isIndex(no)) return undefined;
   if (typeof operation !== "string" || !/^cache\.[a-z]{1,20}$/.test(operation)) return undefined;
-  return { type: frameType.asking, tenant, realm, call, no, operation, args: body.toString("utf8") };
+  return { type: frameType.asking, functionId, realm, call, no, operation, args: body.toString("utf8") };
 }
 
 /**

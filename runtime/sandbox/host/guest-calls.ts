@@ -42,7 +42,7 @@ interface Reply {
 /** The parts of a placement that its calls use. */
 interface CallParts {
   readonly executor: Pick<ExecutorHandle, "send" | "isFull">;
-  readonly tenant: number;
+  readonly functionId: number;
   readonly hostCalls: HostCalls;
   /** Whether the function is gone, so that no answer is needed. */
   readonly isGone: () => boolean;
@@ -95,8 +95,8 @@ export class GuestCalls {
   refuse(realm: number, call: number): void {
     const error = { type: "TimeoutError", message: "the attempt has ended", status: 0, reason: "Aborted" };
     const text = Buffer.from(JSON.stringify(error));
-    const { executor, tenant } = this.parts;
-    const header = { tenant, items: [[realm, call, 0, text.length] as const] };
+    const { executor, functionId } = this.parts;
+    const header = { functionId, items: [[realm, call, 0, text.length] as const] };
     if (!executor.isFull) executor.send({ type: frameType.replies, header, segments: [text] });
   }
 
@@ -172,10 +172,10 @@ export class GuestCalls {
     }
     const sent = this.replies.splice(0, count);
     if (this.replies.length > 0) setImmediate(() => this.send());
-    const { executor, tenant } = this.parts;
+    const { executor, functionId } = this.parts;
     const items = sent.map(({ item }) => item);
     executor.send(
-      { type: frameType.replies, header: { tenant, items }, segments: sent.map(({ text }) => text) },
+      { type: frameType.replies, header: { functionId, items }, segments: sent.map(({ text }) => text) },
       () => {
         this.underWay -= bytes;
         for (const { attempt } of sent) attempt.calls--;

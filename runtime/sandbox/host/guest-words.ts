@@ -17,7 +17,7 @@ interface Speaker {
   readonly function: string;
   readonly mapper: StackMapper;
   /** Mistakes already logged, which are not logged again. */
-  readonly told: Set<Lapse>;
+  readonly reported: Set<Lapse>;
   /** Whether its code is gone. Then it is no longer known which Secrets its output may contain. */
   isGone(): boolean;
 }
@@ -83,9 +83,9 @@ export class GuestWords {
    * only if it is logged.
    */
   private once(kind: Lapse, caller: Caller, message: string, fields: () => Promise<Record<string, unknown>>): void {
-    const { told } = this.speaker;
-    if (told.has(kind)) return;
-    told.add(kind);
+    const { reported } = this.speaker;
+    if (reported.has(kind)) return;
+    reported.add(kind);
     fields()
       .then((made) => {
         if (this.speaker.isGone()) return;

@@ -34,12 +34,12 @@ function flushAll(): void {
 /** Listeners that have not been notified of their attempts' end. */
 let endings: { readonly listener: DeliveryListener; readonly outcome: Outcome }[] = [];
 
-function tellSoon(listener: DeliveryListener, outcome: Outcome): void {
-  if (endings.length === 0) queueMicrotask(tellAll);
+function notifySoon(listener: DeliveryListener, outcome: Outcome): void {
+  if (endings.length === 0) queueMicrotask(notifyAll);
   endings.push({ listener, outcome });
 }
 
-function tellAll(): void {
+function notifyAll(): void {
   const all = endings;
   endings = [];
   for (const { listener, outcome } of all) listener.ended(outcome);
@@ -71,7 +71,7 @@ export class HostedFunction implements AttemptGiver {
   private readonly leaving = new Set<Placement>();
   private waiting: SandboxAttempt[] = [];
   /** Number of ended attempts whose listeners are notified once a stack is mapped. */
-  private untold = 0;
+  private unreported = 0;
   private placing = false;
   /** Its idle executor was closed. The next event starts one. */
   private resting = false;
@@ -124,7 +124,7 @@ export class HostedFunction implements AttemptGiver {
 
   /** Number of attempts that wait or run, or whose end has not been reported. */
   get size(): number {
-    let size = this.waiting.length + this.untold + (this.placement?.size ?? 0);
+    let size = this.waiting.length + this.unreported + (this.placement?.size ?? 0);
     for (const placement of this.leaving) size += placement.size;
     return size;
   }
@@ -160,12 +160,12 @@ export class HostedFunction implements AttemptGiver {
    */
   ended({ listener }: SandboxAttempt, outcome: Outcome | Promise<Outcome>): void {
     if (outcome instanceof Promise) {
-      this.untold++;
+      this.unreported++;
       outcome.then((known) => {
-        this.untold--;
-        tellSoon(listener, known);
+        this.unreported--;
+        notifySoon(listener, known);
       });
-    } else tellSoon(listener, outcome);
+    } else notifySoon(listener, outcome);
     this.trust(outcome);
     // Other attempts may have waited for the end of this one.
     if (this.waiting.length > 0) this.flushSoon();

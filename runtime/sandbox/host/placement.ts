@@ -11,7 +11,7 @@ import type { StackMapper } from "../positions/stack-mapper.ts";
 import { frameType } from "../wire.ts";
 import { eventHead, type SandboxAttempt } from "./attempt.ts";
 import type { Involvement } from "./circuit-breaker.ts";
-import type { ExecutorHandle, TenantListener } from "./executor.ts";
+import type { ExecutorHandle, PlacedFunction } from "./executor.ts";
 import type { DeathReason } from "./executor-process.ts";
 import { limitError, loadError, outcomeOf, unreadableError, unreadableLoad } from "./failure.ts";
 import type { UpFrame } from "./frames.ts";
@@ -33,7 +33,7 @@ export interface FunctionVersion {
   readonly env: Readonly<Record<string, string>>;
   readonly mapper: StackMapper;
   /** Mistakes already logged, which are not logged again. */
-  readonly told: Set<Lapse>;
+  readonly reported: Set<Lapse>;
 }
 
 /** Services that handle guests' calls and output. */
@@ -72,12 +72,12 @@ const unknown = { at: -1, end: -1 } as const;
 class Breach extends Error {}
 
 /** A version of a function on an executor, with its attempts there. */
-export class Placement implements TenantListener {
+export class Placement implements PlacedFunction {
   private readonly executor: ExecutorHandle;
   private readonly version: FunctionVersion;
   private readonly clock: Clock;
   private readonly listener: PlacementListener;
-  private readonly tenant: number;
+  private readonly functionId: number;
   private readonly calls: GuestCalls;
   private readonly words: GuestWords;
   private readonly attempts = new YoungMap<number, SandboxAttempt>();
@@ -113,14 +113,14 @@ export class Placement implements TenantListener {
     this.loaded = new Promise((resolve, reject) => {
       this.settleLoad = { resolve, reject };
     });
-    this.tenant = executor.add(this);
-    const { mapper, told } = version;
+    this.functionId = executor.add(this);
+    const { mapper, reported } = version;
     const unreadable = (no: number, fault: unknown) => this.unreadable(no, fault);
-    const speaker = { function: this.function, mapper, told, isGone: () => this.gone };
+    const speaker = { function: this.function, mapper, reported, isGone: () => this.gone };
     this.words = new GuestWords(speaker, services.output, unreadable);
     this.calls = new GuestCalls({
       executor,
-      tenant: this.tenant,
+      functionId: this.functionId,
       hostCalls: services.hostCalls,
       isGone: () => this.gone,
       unheard: (caller, fields) => this.words.unheard(caller, fields),
@@ -130,7 +130,7 @@ export class Placement implements TenantListener {
     executor.send({
       type: frameType.load,
       header: {
-        tenant: this.tenant,
+        functionId: this.functionId,
         name,
         scriptName: scriptName(name),
         memoryMb: Math.max(8, Math.ceil(resources.memoryBytes / 2 ** 20)),
@@ -210,7 +210,7 @@ export class Placement implements TenantListener {
     let bytes = 0;
     const send = () => {
       if (items.length > 0)
-        this.executor.send({ type: frameType.events, header: { tenant: this.tenant, items }, segments });
+        this.executor.send({ type: frameType.events, header: { functionId: this.functionId, items }, segments });
       [items, segments, bytes] = [[], [], 0];
     };
     const now = this.clock.monotonic();
@@ -237,7 +237,7 @@ export class Placement implements TenantListener {
     if (forGood) for (const attempt of this.attempts.values()) attempt.isRecalled = true;
     if (this.gone || this.attempts.size === 0) return;
     this.recalls++;
-    this.executor.send({ type: frameType.recall, header: { tenant: this.tenant } });
+    this.executor.send({ type: frameType.recall, header: { functionId: this.functionId } });
   }
 
   /** Leaves the executor once the attempts that have begun have ended. The others are given back. */
@@ -246,7 +246,7 @@ export class Placement implements TenantListener {
     this.unloading = true;
     if (this.gone || this.attempts.size > 0) return;
     this.gone = true;
-    this.executor.remove(this.tenant);
+    this.executor.remove(this.functionId);
   }
 
   /** Interrupts every attempt, so that it runs again. */
@@ -264,7 +264,7 @@ export class Placement implements TenantListener {
       else if (frame.type === frameType.loaded) this.hasLoaded(frame);
     } catch (error) {
       if (!(error instanceof Breach)) throw error;
-      this.executor.kill("breach", error.message, this.tenant);
+      this.executor.kill("breach", error.message, this.functionId);
     }
   }
 
@@ -299,7 +299,7 @@ export class Placement implements TenantListener {
     if (!this.settleLoad) throw new Breach("it says twice how a function loaded");
     if (failure) {
       this.gone = true;
-      this.executor.remove(this.tenant);
+      this.executor.remove(this.functionId);
       this.failLoad(failure);
     } else this.settle((load) => load.resolve());
   }

@@ -87,7 +87,7 @@ export class Sandbox implements Runner, HostedListener {
     instance = manifest.name,
   ): Promise<void> {
     const mapper = new StackMapper(manifest.name, bundle, this.mapping);
-    const version: FunctionVersion = { manifest, instance, bundle, env, mapper, told: new Set() };
+    const version: FunctionVersion = { manifest, instance, bundle, env, mapper, reported: new Set() };
     const existing = this.functions.get(instance);
     if (existing) return existing.replace(version);
     this.pool ??= this.open();

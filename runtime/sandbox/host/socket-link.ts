@@ -17,7 +17,7 @@ export class SocketLink implements Link {
   readonly id: number;
   readonly pid = undefined;
   peakMemory = 0;
-  private readonly warden: SupervisorWire;
+  private readonly supervisor: SupervisorWire;
   private readonly listener: LinkListener;
   private readonly early: { readonly bytes: Buffer; readonly taken: (() => void) | undefined }[] = [];
   private paused = false;
@@ -25,9 +25,9 @@ export class SocketLink implements Link {
   private memoryCap: number | undefined;
   private over = false;
 
-  constructor(id: number, warden: SupervisorWire, listener: LinkListener) {
+  constructor(id: number, supervisor: SupervisorWire, listener: LinkListener) {
     this.id = id;
-    this.warden = warden;
+    this.supervisor = supervisor;
     this.listener = listener;
   }
 
@@ -49,17 +49,17 @@ export class SocketLink implements Link {
 
   capMemory(bytes: number): void {
     this.memoryCap = bytes;
-    this.warden.cap(this.id, bytes);
+    this.supervisor.cap(this.id, bytes);
   }
 
   kill(): void {
-    this.warden.kill(this.id);
+    this.supervisor.kill(this.id);
     setTimeout(() => this.end("exited", "killed"), goneMs).unref();
   }
 
   /** Called when the supervisor has been asked for it: sends the memory cap and starts the process' time to connect. */
   started(): void {
-    if (this.memoryCap !== undefined) this.warden.cap(this.id, this.memoryCap);
+    if (this.memoryCap !== undefined) this.supervisor.cap(this.id, this.memoryCap);
     process.nextTick(() => {
       if (!this.over) this.listener.opened();
     });

@@ -6,7 +6,7 @@ import { WatchfireError } from "../../base/errors.ts";
 import { systemReason } from "../../base/wording.ts";
 import type { ExecutorOptions } from "../executor-program.ts";
 import { type ExecutorRights, isWalledOff, missingRights } from "../rights.ts";
-import { exited, greeting, joining, keyFile, maxWardenFrame, seen, wardenFrame } from "../supervisor/frames.ts";
+import { exited, greeting, joining, keyFile, maxSupervisorFrame, seen, supervisorFrame } from "../supervisor/frames.ts";
 import { encodeFrame, type Frame, FrameReader } from "../wire.ts";
 import { framesOf, hearFirstFrame } from "./first-frame.ts";
 import type { Launch } from "./link.ts";
@@ -27,7 +27,7 @@ type DoorLog = Pick<Logger, "info" | "warn" | "error">;
  * State of the connection to the supervisor. `lost`: processes that it started may still live, so no other process can be trusted
  * to be its successor.
  */
-type WardenState = "awaited" | "attached" | "gone" | "lost";
+type SupervisorState = "awaited" | "attached" | "gone" | "lost";
 
 /**
  * Executors in a separate container, reached by a unix socket in a folder that both containers mount. A supervisor there starts
@@ -44,7 +44,7 @@ export class SupervisorClient {
   private readonly links = new Map<number, SocketLink>();
   private readonly strangers = new Set<Socket>();
   private wire: Socket | undefined;
-  private state: WardenState = "awaited";
+  private state: SupervisorState = "awaited";
   private found: ExecutorRights | undefined;
   private memory: number | undefined;
   private coreCount: number | undefined;
@@ -127,18 +127,22 @@ export class SupervisorClient {
   get trouble(): WatchfireError | undefined {
     if (this.state === "attached") return undefined;
     if (this.state === "lost") {
-      return new WatchfireError("WF_SANDBOX_WARDEN_LOST", { what: "the executors' warden ended", actual: this.path });
+      return new WatchfireError("WF_SANDBOX_WARDEN_LOST", {
+        what: "the executors' supervisor ended",
+        actual: this.path,
+      });
     }
-    const what = this.state === "gone" ? "the executors' warden is gone" : "no executors' warden has connected yet";
+    const what =
+      this.state === "gone" ? "the executors' supervisor is gone" : "no executors' supervisor has connected yet";
     return new WatchfireError("WF_SANDBOX_NO_WARDEN", { what, actual: this.path });
   }
 
   cap(id: number, bytes: number): void {
-    this.tell(wardenFrame.cap, { id, bytes });
+    this.send(supervisorFrame.cap, { id, bytes });
   }
 
   kill(id: number): void {
-    this.tell(wardenFrame.kill, { id });
+    this.send(supervisorFrame.kill, { id });
   }
 
   close(): void {
@@ -176,7 +180,7 @@ export class SupervisorClient {
    */
   private admit(socket: Socket, frame: Frame | undefined): string | undefined {
     const value = frame && parse(frame.header);
-    if (frame?.type === wardenFrame.join) {
+    if (frame?.type === supervisorFrame.join) {
       const { data } = joining.safeParse(value);
       if (!data || !isSame(data.token, this.tokenOf(data.id))) return "a connection has a token of its own making";
       const link = this.links.get(data.id);
@@ -186,9 +190,9 @@ export class SupervisorClient {
       return undefined;
     }
     const { data } = greeting.safeParse(value);
-    if (frame?.type !== wardenFrame.greet || !data) return "a connection speaks as no executor does";
-    if (this.wire) return "a second warden greets";
-    if (!isSame(data.key, this.key)) return "a warden greets with a wrong key";
+    if (frame?.type !== supervisorFrame.greet || !data) return "a connection speaks as no executor does";
+    if (this.wire) return "a second supervisor greets";
+    if (!isSame(data.key, this.key)) return "a supervisor greets with a wrong key";
     this.memory = data.memory;
     this.coreCount = data.cores;
     this.welcome(socket, { ...data.rights, jit: this.options.jitless !== true });
@@ -204,7 +208,7 @@ export class SupervisorClient {
     this.log.info({ socket: this.path, rights }, "executors can be started");
     const missing = missingRights(rights);
     if (missing.length > 0) this.log.warn({ missing }, "executors have more rights than they need");
-    const reader = new FrameReader(maxWardenFrame);
+    const reader = new FrameReader(maxSupervisorFrame);
     socket.on("data", (chunk: Buffer) => {
       const frames = framesOf(reader, chunk);
       if (!frames?.every((frame) => this.hear(frame))) socket.destroy();
@@ -227,14 +231,14 @@ export class SupervisorClient {
   /** Handles a frame of the supervisor. Returns false for a frame that it would never send. */
   private hear({ type, header }: Frame): boolean {
     const value = parse(header);
-    if (type === wardenFrame.seen) {
+    if (type === supervisorFrame.seen) {
       const { data } = seen.safeParse(value);
       const link = data && this.links.get(data.id);
       if (link) link.peakMemory = Math.max(link.peakMemory, data.peak);
       return data !== undefined;
     }
     const { data } = exited.safeParse(value);
-    if (type !== wardenFrame.exited || !data) return false;
+    if (type !== supervisorFrame.exited || !data) return false;
     const link = this.links.get(data.id);
     if (link) link.peakMemory = Math.max(link.peakMemory, data.peak);
     link?.end(data.reason, data.detail);
@@ -243,7 +247,7 @@ export class SupervisorClient {
 
   private left(): void {
     this.wire = undefined;
-    for (const link of this.links.values()) link.end("exited", "the executors' warden is gone");
+    for (const link of this.links.values()) link.end("exited", "the executors' supervisor is gone");
     if (this.closed) return;
     const isOver = this.found !== undefined && isWalledOff(this.found);
     this.state = isOver ? "gone" : "lost";
@@ -275,7 +279,7 @@ export class SupervisorClient {
 
   private start(link: SocketLink): void {
     const { id } = link;
-    this.tell(wardenFrame.start, { id, token: this.tokenOf(id), jitless: this.options.jitless === true });
+    this.send(supervisorFrame.start, { id, token: this.tokenOf(id), jitless: this.options.jitless === true });
     link.started();
   }
 
@@ -287,7 +291,7 @@ export class SupervisorClient {
     return createHmac("sha256", this.secret).update(String(id)).digest("hex");
   }
 
-  private tell(type: number, header: unknown): void {
+  private send(type: number, header: unknown): void {
     this.wire?.write(Buffer.concat(encodeFrame(type, header)));
   }
 }

@@ -62,7 +62,8 @@ export class StackMapper {
   ): string | Promise<string> {
     if (!mayHoldFrames(text)) return text;
     const answer = this.ask({ kind, text });
-    const shown = (told: MappedText | string) => (typeof told === "string" ? unmapped(text, told) : told.text);
+    const shown = (reported: MappedText | string) =>
+      typeof reported === "string" ? unmapped(text, reported) : reported.text;
     return answer instanceof Promise ? answer.then(shown) : shown(answer);
   }
 

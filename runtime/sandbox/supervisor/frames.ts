@@ -6,10 +6,10 @@ import { rightsSchema } from "../rights.ts";
 // Each executor also has a separate connection, whose first frame is `join`.
 
 /** Frame types. The parent's are below 48, the supervisor's from 48. */
-export const wardenFrame = { start: 32, cap: 33, kill: 34, greet: 48, join: 49, seen: 50, exited: 51 } as const;
+export const supervisorFrame = { start: 32, cap: 33, kill: 34, greet: 48, join: 49, seen: 50, exited: 51 } as const;
 
 /** Maximum bytes of such a frame. */
-export const maxWardenFrame = 4096;
+export const maxSupervisorFrame = 4096;
 
 const id = z.int().min(1);
 const bytes = z.number().min(0);

@@ -11,7 +11,7 @@ import type { ExecutorRights } from "../rights.ts";
 import { StartupError } from "../startup-error.ts";
 import { encodeFrame, type Frame, FrameReader } from "../wire.ts";
 import { memoryKills, memoryLimit } from "./container-memory.ts";
-import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./frames.ts";
+import { cap, keyFile, kill, maxSupervisorFrame, start, supervisorFrame } from "./frames.ts";
 
 /**
  * Milliseconds that the parent gets to let its handlers finish and to close the connection, when this process is asked to stop.
@@ -80,12 +80,12 @@ export class Supervisor {
     return new Promise((resolve) => {
       const wire = connect(this.path);
       this.wire = wire;
-      const reader = new FrameReader(maxWardenFrame);
+      const reader = new FrameReader(maxSupervisorFrame);
       wire.on("connect", () => {
         this.isAttached = true;
         try {
           const key = readFileSync(keyFile(this.path), "utf8");
-          this.tell(wardenFrame.greet, {
+          this.send(supervisorFrame.greet, {
             key,
             rights: rightsIn(dirname(this.path)),
             memory: memoryLimit(),
@@ -110,13 +110,13 @@ export class Supervisor {
 
   private obey({ type, header }: Frame): void {
     const value: unknown = JSON.parse(header);
-    if (type === wardenFrame.start) this.start(start.parse(value));
-    else if (type === wardenFrame.cap) {
+    if (type === supervisorFrame.start) this.start(start.parse(value));
+    else if (type === supervisorFrame.cap) {
       const { id, bytes } = cap.parse(value);
       this.caps.set(id, bytes);
       const kept = this.kept.get(id);
       if (kept) kept.memory.cap = bytes;
-    } else if (type === wardenFrame.kill) this.kept.get(kill.parse(value).id)?.child.kill("SIGKILL");
+    } else if (type === supervisorFrame.kill) this.kept.get(kill.parse(value).id)?.child.kill("SIGKILL");
   }
 
   /** Starts an executor with a new connection as its only descriptor. This process closes its copy without reading from it. */
@@ -125,10 +125,10 @@ export class Supervisor {
     const stream = connect(this.path);
     stream.pause();
     stream.on("error", (error) =>
-      this.tell(wardenFrame.exited, { id, peak: 0, reason: "exited", detail: error.message }),
+      this.send(supervisorFrame.exited, { id, peak: 0, reason: "exited", detail: error.message }),
     );
     stream.on("connect", () => {
-      stream.write(Buffer.concat(encodeFrame(wardenFrame.join, { id, token })), () => {
+      stream.write(Buffer.concat(encodeFrame(supervisorFrame.join, { id, token })), () => {
         const child = spawnExecutor(executorProgram({ jitless }), stream);
         stream.destroy();
         this.keep(id, child);
@@ -145,7 +145,7 @@ export class Supervisor {
       child.kill("SIGKILL");
     });
     this.kept.set(id, { child, memory });
-    const report = setInterval(() => this.tell(wardenFrame.seen, { id, peak: memory.peak }), seenMs);
+    const report = setInterval(() => this.send(supervisorFrame.seen, { id, peak: memory.peak }), seenMs);
     const gone = (detail: string) => {
       clearInterval(report);
       memory.stop();
@@ -153,7 +153,7 @@ export class Supervisor {
       this.caps.delete(id);
       const spent = why === undefined && this.memoryKills() > this.memoryKillsBefore;
       if (spent) [reason, why] = ["memory", "the executors' container is at its memory limit"];
-      this.tell(wardenFrame.exited, { id, peak: memory.peak, reason, detail: why ?? detail });
+      this.send(supervisorFrame.exited, { id, peak: memory.peak, reason, detail: why ?? detail });
       if (!spent) return;
       this.spent.abort();
       this.wire?.end();
@@ -163,7 +163,7 @@ export class Supervisor {
     child.on("exit", (code, signal) => error.explain(signal ?? `status ${code}`, gone));
   }
 
-  private tell(type: number, header: unknown): void {
+  private send(type: number, header: unknown): void {
     this.wire?.write(Buffer.concat(encodeFrame(type, header)));
   }
 

@@ -140,12 +140,9 @@ describe("hostile conditions", () => {
     const body = Buffer.from(JSON.stringify(object));
     const told: [string, boolean][] = [];
     const judge = (...expressions: string[]) =>
-      new Filter(rulesOf(expressions), ({ condition, doubtful }) => told.push([condition, doubtful])).judge(
-        "Added",
-        body,
-        nothing,
-        undefined,
-      );
+      new Filter(rulesOf(expressions), ({ condition, isUncertain: doubtful }) =>
+        told.push([condition, doubtful]),
+      ).judge("Added", body, nothing, undefined);
     expect(judge(slow)).toMatchObject({ deliver: true, matched: true });
     expect(judge(slow, "false").deliver).toBe(false);
     expect(judge(slow, "object.missing == 1").deliver).toBe(false);

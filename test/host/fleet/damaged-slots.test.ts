@@ -33,7 +33,7 @@ function slot() {
     if (state.fault) throw state.fault;
     return what;
   };
-  const ways = { open: act("open"), read: act("read"), told: () => {} };
+  const ways = { open: act("open"), read: act("read"), damaged: () => {} };
   return { clock, said, done, state, damage, open: (signal: AbortSignal) => damage.untilWhole(ways, signal) };
 }
 

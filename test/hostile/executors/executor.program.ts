@@ -8,7 +8,7 @@ const write = (...parts: Buffer[]) => stream.write(Buffer.concat(parts));
 const say = (type: number, header: unknown, body = "") => write(...encodeFrame(type, header, [Buffer.from(body)]));
 const empty = "[[],[],[],[],-1,[],0]\n";
 
-/** Behaves honestly until an event has arrived: with tenant 1 loaded, inside realm 1, and event 1 running. */
+/** Behaves honestly until an event has arrived: with functionId 1 loaded, inside realm 1, and event 1 running. */
 function honest(then: () => void): void {
   let heard = 0;
   const beat = setInterval(() => say(frameType.beat, {}), 100);
@@ -17,13 +17,13 @@ function honest(then: () => void): void {
     heard += chunk.length;
     if (before === 0) {
       say(frameType.ready, {});
-      say(frameType.entering, { tenant: 1, realm: 1, events: [] });
+      say(frameType.entering, { functionId: 1, realm: 1, events: [] });
       setTimeout(() => {
-        say(frameType.drained, { tenant: 1, realm: 1 }, empty);
-        say(frameType.loaded, { tenant: 1 });
+        say(frameType.drained, { functionId: 1, realm: 1 }, empty);
+        say(frameType.loaded, { functionId: 1 });
       }, 200);
       setTimeout(() => {
-        say(frameType.entering, { tenant: 1, realm: 1, events: [1] });
+        say(frameType.entering, { functionId: 1, realm: 1, events: [1] });
         clearInterval(beat);
         then();
       }, 600);
@@ -56,13 +56,13 @@ const metrics = (count: number, name: string) => {
 };
 /** Sends a cache lookup, which blocks its caller. */
 const ask = (more: object = {}, args = "{}") =>
-  say(frameType.asking, { tenant: 1, realm: 1, call: 1, no: 1, operation: "cache.list", ...more }, args);
+  say(frameType.asking, { functionId: 1, realm: 1, call: 1, no: 1, operation: "cache.list", ...more }, args);
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 /** Leaves the isolate with this outbox, and enters it again, twenty times. */
 const sayAll = (outbox: string) => {
   for (let turn = 0; turn < 20; turn++) {
-    say(frameType.drained, { tenant: 1, realm: 1 }, outbox);
-    say(frameType.entering, { tenant: 1, realm: 1, events: [1] });
+    say(frameType.drained, { functionId: 1, realm: 1 }, outbox);
+    say(frameType.entering, { functionId: 1, realm: 1, events: [1] });
   }
 };
 
@@ -83,13 +83,13 @@ const misdeeds: Record<string, () => void> = {
     write(Buffer.from([0, 0, 16, 0, 19, 2, 0, 0, 0]));
     setInterval(() => write(Buffer.from([32])), 50);
   },
-  "a tenant it never had": () => say(frameType.drained, { tenant: 7, realm: 1 }, call(1, 1)),
-  "an exit without an entry": () => say(frameType.drained, { tenant: 1, realm: 9 }, empty),
-  "calls without end": () => say(frameType.drained, { tenant: 1, realm: 1 }, call(1000, 1)),
+  "a functionId it never had": () => say(frameType.drained, { functionId: 7, realm: 1 }, call(1, 1)),
+  "an exit without an entry": () => say(frameType.drained, { functionId: 1, realm: 9 }, empty),
+  "calls without end": () => say(frameType.drained, { functionId: 1, realm: 1 }, call(1000, 1)),
   "questions without end": () => {
     for (let id = 1; id <= 1000; id++) ask({ call: id });
   },
-  "a question of another function's event": () => ask({ tenant: 2 }),
+  "a question of another function's event": () => ask({ functionId: 2 }),
   "a question of an event that it was not sent": () => ask({ no: 2 }),
   "a question of the API server": () => ask({ operation: "kube.delete" }),
   "a question longer than a guest's": () => ask({}, JSON.stringify({ labelSelector: "x".repeat(17_000) })),
@@ -101,23 +101,23 @@ const misdeeds: Record<string, () => void> = {
     }, 25);
   },
   "entries without end": () => {
-    for (let realm = 2; realm < 5000; realm++) say(frameType.entering, { tenant: 1, realm, events: [1] });
+    for (let realm = 2; realm < 5000; realm++) say(frameType.entering, { functionId: 1, realm, events: [1] });
   },
   "a million heartbeats a second": () => flood(repeat(encodeFrame(frameType.beat, {}), 5000)),
   "a million entries and exits a second": () =>
     flood(
       repeat(
         [
-          ...encodeFrame(frameType.entering, { tenant: 1, realm: 2, events: [1] }),
-          ...encodeFrame(frameType.drained, { tenant: 1, realm: 2 }, [Buffer.from(empty)]),
+          ...encodeFrame(frameType.entering, { functionId: 1, realm: 2, events: [1] }),
+          ...encodeFrame(frameType.drained, { functionId: 1, realm: 2 }, [Buffer.from(empty)]),
         ],
         1000,
       ),
     ),
   "the return of an event that it had begun": () =>
-    stream.on("data", () => say(frameType.returned, { tenant: 1, events: [1] })),
-  "a return that nobody asked for": () => say(frameType.returned, { tenant: 1, events: [] }),
-  "a frame of the parent's": () => say(frameType.unload, { tenant: 1 }),
+    stream.on("data", () => say(frameType.returned, { functionId: 1, events: [1] })),
+  "a return that nobody asked for": () => say(frameType.returned, { functionId: 1, events: [] }),
+  "a frame of the parent's": () => say(frameType.unload, { functionId: 1 }),
   "JSON as deep as a frame": () => write(...encodeFrame(frameType.drained, {}, [Buffer.from("[".repeat(4_000_000))])),
   "a header as deep as a frame": () => write(nestedHeader(4_000_000)),
   "an outbox as deep as a frame": () => sayAll(`${nested(2_000_000)}\n`),
@@ -129,13 +129,14 @@ const misdeeds: Record<string, () => void> = {
     sayAll(call(1, 1, nested(1_000_000)));
     say(frameType.unload, {});
   },
-  "an event that it was not sent": () => say(frameType.drained, { tenant: 1, realm: 1 }, "[[2],[],[],[],-1,[],0]\n"),
+  "an event that it was not sent": () =>
+    say(frameType.drained, { functionId: 1, realm: 1 }, "[[2],[],[],[],-1,[],0]\n"),
   "the leaving of an event that it had begun": () =>
-    say(frameType.drained, { tenant: 1, realm: 1 }, "[[],[],[],[],-1,[],1]\n"),
+    say(frameType.drained, { functionId: 1, realm: 1 }, "[[],[],[],[],-1,[],1]\n"),
   "the leaving of more events than came": () =>
-    say(frameType.drained, { tenant: 1, realm: 1 }, "[[],[],[],[],-1,[],9]\n"),
+    say(frameType.drained, { functionId: 1, realm: 1 }, "[[],[],[],[],-1,[],9]\n"),
   "an entry with fields that none has": () =>
-    flood(repeat(encodeFrame(frameType.entering, { tenant: 1, realm: 1, events: [1], x: nested(50_000) }), 2)),
+    flood(repeat(encodeFrame(frameType.entering, { functionId: 1, realm: 1, events: [1], x: nested(50_000) }), 2)),
   "a heartbeat with a body": () => flood(repeat(encodeFrame(frameType.beat, {}, [Buffer.alloc(1_000_000)]), 1)),
   "a log line of quotation marks": () => sayAll(logs(1, "m", `"${'\\"'.repeat(60_000)}\\\napp:///x`)),
   "log lines of quotation marks, each as long as one may be": () =>
@@ -145,13 +146,17 @@ const misdeeds: Record<string, () => void> = {
     let id = 0;
     setInterval(() => {
       const calls = Array.from({ length: 4 }, () => [++id, 1, "kube.get", 2]);
-      say(frameType.drained, { tenant: 1, realm: 1 }, `${JSON.stringify([[], calls, [], [], -1, [], 0])}\n{}{}{}{}`);
-      say(frameType.entering, { tenant: 1, realm: 1, events: [1] });
+      say(
+        frameType.drained,
+        { functionId: 1, realm: 1 },
+        `${JSON.stringify([[], calls, [], [], -1, [], 0])}\n{}{}{}{}`,
+      );
+      say(frameType.entering, { functionId: 1, realm: 1, events: [1] });
     }, 25);
   },
   "doom, and stays": () => {
     setInterval(() => say(frameType.beat, {}), 100);
-    say(frameType.doomed, { tenant: 1, reason: "poisoned" });
+    say(frameType.doomed, { functionId: 1, reason: "poisoned" });
   },
   silence: () => {},
   "heartbeats and no answer": () => {

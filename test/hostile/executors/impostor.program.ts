@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { wardenFrame } from "../../../runtime/sandbox/supervisor/frames.ts";
+import { supervisorFrame } from "../../../runtime/sandbox/supervisor/frames.ts";
 import { encodeFrame } from "../../../runtime/sandbox/wire.ts";
 
 const [socket = "", ...deeds] = process.argv.slice(2);
@@ -45,7 +45,7 @@ function greet(): Promise<void> {
     endsWithStarter: "kernel",
   };
   const header = { key: "0".repeat(64), rights: { ...rights, nice: 5, oomScoreAdj: null, permissionModel: true } };
-  const bytes = Buffer.concat(encodeFrame(wardenFrame.greet, header));
+  const bytes = Buffer.concat(encodeFrame(supervisorFrame.greet, header));
   return new Promise((written) => connect(socket).write(bytes, () => written()));
 }
 

@@ -8,7 +8,7 @@ export class Connection {
   frames = 0;
   bytes = 0;
   private readonly breaches: string[];
-  /** Events by tenant and number, as `tenant/no`. */
+  /** Events by functionId and number, as `functionId/no`. */
   private readonly events = new Map<string, string>();
   private readonly functions = new Map<number, string>();
   private readonly sent = new Set<string>();
@@ -60,14 +60,14 @@ export class Connection {
 
   private tell({ type, header, body }: Frame): void {
     const told: unknown = JSON.parse(header);
-    if (type === frameType.load) this.functions.set((told as Load).tenant, (told as Load).name);
+    if (type === frameType.load) this.functions.set((told as Load).functionId, (told as Load).name);
     else if (type === frameType.events) {
-      const { tenant, items } = told as Events;
+      const { functionId, items } = told as Events;
       let at = 0;
       for (const [no, , length, oldLength] of items) {
         const { id } = JSON.parse(body.toString("utf8", at, at + length)) as { id: string };
         at += length + Math.max(0, oldLength);
-        this.events.set(`${tenant}/${no}`, id);
+        this.events.set(`${functionId}/${no}`, id);
         this.sent.add(id);
       }
     } else if (type === frameType.replies) {
@@ -97,10 +97,10 @@ export class Connection {
 
   private note(header: string, body: Buffer): void {
     try {
-      const { tenant } = JSON.parse(header) as { tenant: number };
+      const { functionId } = JSON.parse(header) as { functionId: number };
       const [done] = JSON.parse(body.toString("utf8", 0, body.indexOf("\n"))) as [(number | [number])[]];
       for (const entry of done) {
-        const id = this.events.get(`${tenant}/${typeof entry === "number" ? entry : entry[0]}`);
+        const id = this.events.get(`${functionId}/${typeof entry === "number" ? entry : entry[0]}`);
         if (id !== undefined) this.ended.add(id);
       }
     } catch {

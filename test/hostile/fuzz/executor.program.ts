@@ -25,14 +25,14 @@ stream.on("error", () => process.exit(0));
 stream.on("close", () => process.exit(0));
 stream.on("data", (chunk: Buffer) => {
   for (const { type, header } of reader.push(chunk)) {
-    const told = JSON.parse(header) as { tenant: number; items?: [number][] };
+    const told = JSON.parse(header) as { functionId: number; items?: [number][] };
     if (type === frameType.load) {
-      known.set(told.tenant, []);
-      say(frameType.entering, { tenant: told.tenant, realm: 1, events: [] });
-      say(frameType.drained, { tenant: told.tenant, realm: 1 }, nothing);
-      say(frameType.loaded, { tenant: told.tenant });
-    } else if (type === frameType.events) known.get(told.tenant)?.push(...(told.items ?? []).map(([no]) => no));
-    else if (type === frameType.unload) known.delete(told.tenant);
+      known.set(told.functionId, []);
+      say(frameType.entering, { functionId: told.functionId, realm: 1, events: [] });
+      say(frameType.drained, { functionId: told.functionId, realm: 1 }, nothing);
+      say(frameType.loaded, { functionId: told.functionId });
+    } else if (type === frameType.events) known.get(told.functionId)?.push(...(told.items ?? []).map(([no]) => no));
+    else if (type === frameType.unload) known.delete(told.functionId);
   }
 });
 

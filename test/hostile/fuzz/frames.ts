@@ -54,14 +54,14 @@ export class FrameMaker {
         ? [frameType.loaded, frameType.returned, frameType.doomed, frameType.ready, frameType.hello, dice.below(256)]
         : []),
     ]);
-    const tenant = wrong && dice.once(4) ? this.number([], true) : this.tenant;
-    const events = this.known.get(tenant) ?? [];
+    const functionId = wrong && dice.once(4) ? this.number([], true) : this.functionId;
+    const events = this.known.get(functionId) ?? [];
     const realm = 1 + dice.below(2);
-    const header = this.header(type, tenant, realm, events, wrong && dice.once(2));
-    if (type === frameType.asking) return this.question(tenant, realm, events, wrong);
+    const header = this.header(type, functionId, realm, events, wrong && dice.once(2));
+    if (type === frameType.asking) return this.question(functionId, realm, events, wrong);
     if (type !== frameType.drained) return Buffer.concat(encodeFrame(type, header));
     // An executor that leaves an isolate has entered it before, except in a faulty frame.
-    const entering = { tenant, realm, events: this.numbers(events, 3, false) };
+    const entering = { functionId, realm, events: this.numbers(events, 3, false) };
     const entry = wrong && dice.once(4) ? [] : encodeFrame(frameType.entering, entering);
     // It reports only events that have started, except in a faulty frame.
     const outbox = Buffer.from(this.outbox(wrong ? events : entering.events, wrong && dice.once(2)));
@@ -69,17 +69,17 @@ export class FrameMaker {
   }
 
   /** A call that blocks its code until the answer: of an event that has started, except in a faulty frame. */
-  private question(tenant: number, realm: number, events: readonly number[], wrong: boolean): Buffer {
+  private question(functionId: number, realm: number, events: readonly number[], wrong: boolean): Buffer {
     const { dice } = this;
     const no = this.number(events, wrong);
     const operation = wrong && dice.once(2) ? dice.pick(["kube.delete", "cache.", texts(dice)]) : "cache.list";
-    const header = { tenant, realm, call: dice.below(1000), no, operation, ...(wrong && dice.once(4) && { x: 1 }) };
+    const header = { functionId, realm, call: dice.below(1000), no, operation, ...(wrong && dice.once(4) && { x: 1 }) };
     const args = wrong && dice.once(3) ? deep(dice.below(20_000)) : JSON.stringify({ from: this.from });
-    const entry = wrong && dice.once(4) ? [] : encodeFrame(frameType.entering, { tenant, realm, events: [no] });
+    const entry = wrong && dice.once(4) ? [] : encodeFrame(frameType.entering, { functionId, realm, events: [no] });
     return Buffer.concat([...entry, ...encodeFrame(frameType.asking, header, [Buffer.from(args)])]);
   }
 
-  private get tenant(): number {
+  private get functionId(): number {
     return this.dice.pick([...this.known.keys(), ...(this.known.size === 0 ? [1] : [])]);
   }
 
@@ -93,20 +93,20 @@ export class FrameMaker {
     return Array.from({ length: this.dice.below(wrong ? most * 100 : most) }, () => this.number(of, wrong));
   }
 
-  private header(type: number, tenant: number, realm: number, events: readonly number[], wrong: boolean): unknown {
+  private header(type: number, functionId: number, realm: number, events: readonly number[], wrong: boolean): unknown {
     const { dice } = this;
     const stack = texts(dice).slice(0, 9000);
     const forms: Record<number, object> = {
       [frameType.beat]: {},
       [frameType.ready]: {},
-      [frameType.entering]: { tenant, realm, events: this.numbers(events, 3, wrong) },
-      [frameType.drained]: { tenant, realm },
-      [frameType.left]: { tenant, realm },
-      [frameType.loaded]: { tenant },
-      [frameType.returned]: { tenant, events: this.numbers(events, 3, wrong) },
-      [frameType.doomed]: { tenant, reason: "poisoned" },
+      [frameType.entering]: { functionId, realm, events: this.numbers(events, 3, wrong) },
+      [frameType.drained]: { functionId, realm },
+      [frameType.left]: { functionId, realm },
+      [frameType.loaded]: { functionId },
+      [frameType.returned]: { functionId, events: this.numbers(events, 3, wrong) },
+      [frameType.doomed]: { functionId, reason: "poisoned" },
       [frameType.ended]: {
-        tenant,
+        functionId,
         realm,
         reason: dice.pick(["cpu", "deadline", "memory", "output", "killed"]),
         charged: this.numbers(events, 2, wrong),
@@ -115,12 +115,12 @@ export class FrameMaker {
         running: dice.once(2),
       },
     };
-    const header: object = forms[type] ?? { tenant };
+    const header: object = forms[type] ?? { functionId };
     if (!wrong || dice.once(2)) return header;
     return dice.pick<unknown>([
       { ...header, x: texts(dice) },
       { ...header, x: JSON.parse(deep(dice.below(1000) + 1)) },
-      { ...header, tenant: texts(dice) },
+      { ...header, functionId: texts(dice) },
       { ...header, realm: [] },
       [],
       null,

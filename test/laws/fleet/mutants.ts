@@ -347,7 +347,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a second restore after a power loss tells what the first one told, unflagged",
     file: "runtime/engine/intake/subscription.ts",
-    edits: [[`if (because === "rewind") this.aftermath.beginAgain();`, ""]],
+    edits: [[`if (because === "rewind") this.persistence.beginAgain();`, ""]],
     caughtBy: "test/engine/power-loss.test.ts",
   },
   {

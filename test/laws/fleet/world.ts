@@ -277,7 +277,7 @@ class Fleet {
       reads: { set() {}, delete() {}, of: () => undefined },
       redactor: new Redactor(),
       manifests: new Map(),
-      tenants: new Assignees(),
+      assignees: new Assignees(),
       watchRoom: new WatchRoom(),
       pauses: process.pauses,
       grants: undefined,

@@ -15,7 +15,7 @@ function executors(): Bound[] {
   const waits = constant("sandbox/host/executor.ts", "mostWaiting");
   const blames = constant("sandbox/host/sandbox.ts", "maxBlames");
   const strangers = constant("sandbox/host/supervisor-client.ts", "maxStrangers");
-  const warden = constant("sandbox/supervisor/frames.ts", "maxWardenFrame");
+  const supervisor = constant("sandbox/supervisor/frames.ts", "maxSupervisorFrame");
   const values = constant("sandbox/host/json-shape.ts", "maxValues");
   const map = constant("bundle/limits.ts", "appliedMapLimit");
   const [heap, held, questions, accounts, mapped] = [
@@ -69,9 +69,9 @@ function executors(): Bound[] {
     {
       what: "connections of supervisors before their greeting, and their frames",
       ofFunction: runtimeAlone,
-      ofRuntime: `${strangers.n}, of ${sizeOf(warden.value)}`,
+      ofRuntime: `${strangers.n}, of ${sizeOf(supervisor.value)}`,
       beyond: "closed",
-      set: [strangers.of, warden.of],
+      set: [strangers.of, supervisor.of],
     },
     {
       what: "functions whose history in executors is known",

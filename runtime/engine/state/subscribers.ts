@@ -4,7 +4,7 @@ import type { AskedField } from "../../informer/fanout/subscriber.ts";
  * Index from key to the functions that know the object, for functions that skip most objects. Caches the last key, because all
  * functions look up the same key in turn.
  */
-export class InterestedFunctions<T> {
+export class Subscribers<T> {
   private readonly byKey = new Map<string, Set<T>>();
   private lastKey: string | undefined;
   private last: Set<T> | undefined;
