@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../../base/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { Change } from "../../informer/scan/change.ts";
 import type { SpilledEvent } from "../../journal/batch.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
@@ -15,10 +15,11 @@ import type { Backpressure } from "./backpressure.ts";
 import { holdOf, type LaneEvent, type LoadedEvent, releaseMark, spilledEvent } from "./event.ts";
 import { countLanes, EventLane, inMemory, type LaneReport, sizeOf } from "./event-lane.ts";
 import type { FairShare } from "./fair-scheduler.ts";
+import { MarkPins } from "./mark-pins.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { ReadyQueue } from "./ready-queue.ts";
 import { afterLong, debounceWaitMs, msUntil } from "./retry.ts";
-import { pinnedMs, type Spill } from "./spill.ts";
+import type { Spill } from "./spill.ts";
 
 interface QueueParts {
   readonly attempts: Attempts;
@@ -36,9 +37,6 @@ interface QueueParts {
   readonly observer: EngineObserver;
   readonly log: EngineLog;
 }
-
-/** The interval between searches for events that hold the mark, in milliseconds. */
-const pinCheckMs = 5_000;
 
 /** The delay before a failed read from the store is retried, in milliseconds. */
 const storeRetryMs = 1_000;
@@ -78,7 +76,7 @@ export class FunctionQueue {
   private readonly parts: QueueParts;
   private readonly lanes = new YoungMap<string, EventLane>();
   private readonly ready: ReadyQueue<EventLane>;
-  private pinTimer: Timer | undefined;
+  private readonly pins: MarkPins;
 
   constructor(parts: QueueParts) {
     this.parts = parts;
@@ -87,6 +85,13 @@ export class FunctionQueue {
       recall: () => parts.attempts.recall(),
       retryAll: () => this.wakeAll(),
       pump: () => this.pump(),
+    });
+    this.pins = new MarkPins({
+      ...parts,
+      lanes: this.lanes,
+      gate: this.gate,
+      rest: (lane) => this.rest(lane),
+      refill: () => void this.refill(),
     });
     parts.share.onTurn(() => this.pump());
   }
@@ -192,11 +197,9 @@ export class FunctionQueue {
     else this.enter(lane, event);
   }
 
-  /** Writes backlog events that hold the mark to disk. Their bodies stay in memory, since they may run next. */
-  keepBacklog(): void {
-    for (const lane of this.lanes.values()) {
-      this.parts.spill.pinAll(lane.pinned(Number.NEGATIVE_INFINITY));
-    }
+  /** Writes backlog events that hold the mark to disk. Returns a promise of the rest if they take several commits. */
+  keepBacklog(): Promise<void> | undefined {
+    return this.pins.keepBacklog();
   }
 
   /**
@@ -238,7 +241,7 @@ export class FunctionQueue {
   async stop(): Promise<void> {
     this.parts.backpressure.stop();
     this.parts.spill.close();
-    this.pinTimer?.cancel();
+    this.pins.stop();
     for (const { backoff, debounce } of this.lanes.values()) (backoff ?? debounce)?.cancel();
     await this.gate.stop();
     this.persistRedeliveryRisks();
@@ -287,7 +290,7 @@ export class FunctionQueue {
     lane.push(event);
     this.parts.spill.entered(event);
     if (lane.length === 1 && lane.isIdle) this.ready.add(lane);
-    this.watchPins();
+    this.pins.watch();
     this.pump();
   }
 
@@ -328,7 +331,7 @@ export class FunctionQueue {
     const { spill } = this.parts;
     // While the lane's next events are read from disk, nothing is shelved in front of them.
     if (lane.length <= kept || lane.reading || !spill.holdsQueues) return;
-    if (!spill.pinAll(lane)) return;
+    if (spill.pinAll(lane) !== "all") return;
     for (const event of lane.shelveFrom(kept)) spill.shelve(event);
   }
 
@@ -540,31 +543,5 @@ export class FunctionQueue {
       clock.after(storeRetryMs, () => void again(), { unref: true });
       return false;
     }
-  }
-
-  /** Searches at intervals for events that have held the mark for too long. */
-  private watchPins(): void {
-    if (this.pinTimer || this.gate.isStopped) return;
-    this.pinTimer = this.parts.clock.after(
-      pinCheckMs,
-      () => {
-        this.pinTimer = undefined;
-        const before = this.parts.clock.monotonic() - pinnedMs;
-        for (const lane of this.lanes.values()) this.pinUpTo(lane, before);
-        void this.refill();
-        if (this.lanes.size > 0) this.watchPins();
-      },
-      { unref: true },
-    );
-  }
-
-  private pinUpTo(lane: EventLane, limit: number): void {
-    const { spill, backlogs } = this.parts;
-    if (!spill.pinAll(lane.pinned(limit))) {
-      backlogs.collapse(lane, lane.within(spill.recordLimit));
-      spill.pinAll(lane.pinned(limit));
-    }
-    const { head, running, backoff } = lane;
-    if ((running || backoff) && head && head.receivedAt <= limit) this.rest(lane);
   }
 }
