@@ -123,7 +123,8 @@ export class Commits {
     this.bodies.forget(view, key);
     this.resting.take(view, key);
     const body = state?.body instanceof Uint8Array ? state.body : undefined;
-    if (state && body && this.follows(view, key, body)) this.pending.putKnown(view, key, { ...state, body: undefined });
+    if (state && body && body.length >= largeBytes && this.follows(view, key, body))
+      this.pending.putKnown(view, key, { ...state, body: undefined });
     else {
       this.pending.putKnown(view, key, state);
       if (body && body.length > freeBytes) this.chargeKnown(view, body);
@@ -201,8 +202,7 @@ export class Commits {
 
   private follows(view: number, key: string, body: Buffer): boolean {
     const { clock, store } = this.options;
-    if (body.length < largeBytes || !store.writesBodies) return false;
-    return this.bodies.take(view, key, body, clock.monotonic() - longestWaitMs);
+    return store.writesBodies && this.bodies.take(view, key, body, clock.monotonic() - longestWaitMs);
   }
 
   private chargeKnown(view: number, body: Buffer): void {

@@ -1,4 +1,4 @@
-import type { Clock } from "../../base/clock.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
 import type { Change } from "../../informer/scan/change.ts";
 import type { SpilledEvent } from "../../journal/batch.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
@@ -19,7 +19,7 @@ import { MarkPins } from "./mark-pins.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { ReadyQueue } from "./ready-queue.ts";
 import { afterLong, debounceWaitMs, msUntil } from "./retry.ts";
-import type { Spill } from "./spill.ts";
+import { pinnedMs, type Spill } from "./spill.ts";
 
 interface QueueParts {
   readonly attempts: Attempts;
@@ -37,6 +37,9 @@ interface QueueParts {
   readonly observer: EngineObserver;
   readonly log: EngineLog;
 }
+
+/** The interval between searches for events that hold the mark, in milliseconds. */
+const pinCheckMs = 5_000;
 
 /** The delay before a failed read from the store is retried, in milliseconds. */
 const storeRetryMs = 1_000;
@@ -77,6 +80,7 @@ export class FunctionQueue {
   private readonly lanes = new YoungMap<string, EventLane>();
   private readonly ready: ReadyQueue<EventLane>;
   private readonly pins: MarkPins;
+  private pinTimer: Timer | undefined;
 
   constructor(parts: QueueParts) {
     this.parts = parts;
@@ -91,7 +95,6 @@ export class FunctionQueue {
       lanes: this.lanes,
       gate: this.gate,
       rest: (lane) => this.rest(lane),
-      refill: () => void this.refill(),
     });
     parts.share.onTurn(() => this.pump());
   }
@@ -241,7 +244,7 @@ export class FunctionQueue {
   async stop(): Promise<void> {
     this.parts.backpressure.stop();
     this.parts.spill.close();
-    this.pins.stop();
+    this.pinTimer?.cancel();
     for (const { backoff, debounce } of this.lanes.values()) (backoff ?? debounce)?.cancel();
     await this.gate.stop();
     this.persistRedeliveryRisks();
@@ -290,7 +293,7 @@ export class FunctionQueue {
     lane.push(event);
     this.parts.spill.entered(event);
     if (lane.length === 1 && lane.isIdle) this.ready.add(lane);
-    this.pins.watch();
+    this.watchPins();
     this.pump();
   }
 
@@ -543,5 +546,21 @@ export class FunctionQueue {
       clock.after(storeRetryMs, () => void again(), { unref: true });
       return false;
     }
+  }
+
+  /** Searches at intervals for events that have held the mark for too long. */
+  private watchPins(): void {
+    if (this.pinTimer || this.gate.isStopped) return;
+    const { clock } = this.parts;
+    this.pinTimer = clock.after(
+      pinCheckMs,
+      () => {
+        this.pinTimer = undefined;
+        void this.pins.pinLong(clock.monotonic() - pinnedMs);
+        void this.refill();
+        if (this.lanes.size > 0) this.watchPins();
+      },
+      { unref: true },
+    );
   }
 }

@@ -1,33 +1,25 @@
-import type { Clock, Timer } from "../../base/clock.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Backlogs } from "./backlog.ts";
 import type { EventLane } from "./event-lane.ts";
 import type { PauseGate } from "./pause-gate.ts";
-import { pinnedMs, type Spill } from "./spill.ts";
-
-/** The interval between searches for events that hold the mark, in milliseconds. */
-const pinCheckMs = 5_000;
+import type { Spill } from "./spill.ts";
 
 /** Bytes of these events in one commit, so that other functions wait for it for 10 ms at most. */
 const pinnedAtOnce = 1024 * 1024;
 
 interface MarkPinsParts {
-  readonly lanes: { readonly size: number; values(): Iterable<EventLane> };
+  readonly lanes: { values(): Iterable<EventLane> };
   readonly spill: Spill;
   readonly backlogs: Backlogs;
   readonly commits: Pick<Commits, "flush">;
-  readonly clock: Clock;
   readonly gate: Pick<PauseGate, "isStopped">;
   /** Reduces a lane that will wait long to its head in memory. */
   readonly rest: (lane: EventLane) => void;
-  /** Reads spilled events, as far as there is room. */
-  readonly refill: () => void;
 }
 
 /** Writes a function's events that hold the mark for long to disk, so that the mark may pass them. */
 export class MarkPins {
   private readonly parts: MarkPinsParts;
-  private timer: Timer | undefined;
   private pinning: Promise<void> | undefined;
 
   constructor(parts: MarkPinsParts) {
@@ -46,26 +38,6 @@ export class MarkPins {
     return this.pinning;
   }
 
-  /** Searches at intervals for events that have held the mark for too long. */
-  watch(): void {
-    const { clock, lanes, gate, refill } = this.parts;
-    if (this.timer || gate.isStopped) return;
-    this.timer = clock.after(
-      pinCheckMs,
-      () => {
-        this.timer = undefined;
-        void this.pinLong(clock.monotonic() - pinnedMs);
-        refill();
-        if (lanes.size > 0) this.watch();
-      },
-      { unref: true },
-    );
-  }
-
-  stop(): void {
-    this.timer?.cancel();
-  }
-
   /** Returns whether nothing is left for a later commit. */
   private pinBacklog(): boolean {
     const { lanes, spill } = this.parts;
@@ -81,7 +53,8 @@ export class MarkPins {
     while (!gate.isStopped && !this.pinBacklog());
   }
 
-  private async pinLong(limit: number): Promise<void> {
+  /** Writes events that were received by `limit`, in monotonic milliseconds, and have not ended. */
+  async pinLong(limit: number): Promise<void> {
     const { lanes, commits, gate } = this.parts;
     for (const lane of [...lanes.values()]) {
       while (!this.pinUpTo(lane, limit)) {
