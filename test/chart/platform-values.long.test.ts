@@ -40,7 +40,7 @@ test("an annotation of the chart or of the pod takes precedence over one of ever
   });
   const secrets = objects.filter(({ kind }) => kind === "Secret");
   expect(secrets).toHaveLength(8);
-  for (const { metadata } of secrets) expect(metadata.annotations["helm.sh/resource-policy"]).toBe("keep");
+  for (const { metadata } of secrets) expect(metadata.annotations?.["helm.sh/resource-policy"]).toBe("keep");
   expect(podOf(objects).metadata.annotations.team).toBe("pod");
 });
 
