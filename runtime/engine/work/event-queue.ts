@@ -15,6 +15,7 @@ import { holdOf, type LaneEvent, type LoadedEvent, releaseMark, spilledEvent } f
 import { EventLane, inMemory, sizeOf } from "./event-lane.ts";
 import type { FairShare } from "./fair-scheduler.ts";
 import type { LaneReport, Waits } from "./lane.ts";
+import { MarkPins } from "./mark-pins.ts";
 import { debounceWaitMs, msUntil } from "./retry.ts";
 import { type MemoryLimit, pinnedMs, type Spill } from "./spill.ts";
 import { type Turn, WorkQueue } from "./work-queue.ts";
@@ -47,6 +48,7 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
   private readonly parts: QueueParts;
   private readonly backpressure: Backpressure;
   private readonly backlogs: Backlogs;
+  private readonly pins: MarkPins;
   private pinTimer: Timer | undefined;
 
   constructor(parts: QueueParts) {
@@ -55,6 +57,13 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
     this.parts = parts;
     this.backpressure = new Backpressure(clock, spill, memoryLimit, { ready: this.ready, share });
     this.backlogs = new Backlogs({ ...parts, functionName: this.manifest.name });
+    this.pins = new MarkPins({
+      ...parts,
+      lanes: this.lanes,
+      backlogs: this.backlogs,
+      isStopped: () => this.isStopped,
+      rest: (lane) => this.rest(lane),
+    });
     share.onTurn(() => this.pump());
   }
 
@@ -154,11 +163,9 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
     else this.enter(lane, event);
   }
 
-  /** Writes backlog events that hold the mark to disk. Their bodies stay in memory, since they may run next. */
-  keepBacklog(): void {
-    for (const lane of this.lanes.values()) {
-      this.parts.spill.pinAll(lane.pinned(Number.NEGATIVE_INFINITY));
-    }
+  /** Writes backlog events that hold the mark to disk. Returns a promise of the rest if they take several commits. */
+  keepBacklog(): Promise<void> | undefined {
+    return this.pins.keepBacklog();
   }
 
   /**
@@ -283,7 +290,7 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
     const { spill } = this.parts;
     // While the lane's next events are read from disk, nothing is shelved in front of them.
     if (lane.length <= kept || lane.reading || !spill.holdsQueues) return;
-    if (!spill.pinAll(lane)) return;
+    if (spill.pinAll(lane) !== "all") return;
     for (const event of lane.shelveFrom(kept)) spill.shelve(event);
   }
 
@@ -449,26 +456,16 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
   /** Searches at intervals for events that have held the mark for too long. */
   private watchPins(): void {
     if (this.pinTimer || this.isStopped) return;
-    this.pinTimer = this.parts.clock.after(
+    const { clock } = this.parts;
+    this.pinTimer = clock.after(
       pinCheckMs,
       () => {
         this.pinTimer = undefined;
-        const before = this.parts.clock.monotonic() - pinnedMs;
-        for (const lane of this.lanes.values()) this.pinUpTo(lane, before);
+        void this.pins.pinLong(clock.monotonic() - pinnedMs);
         void this.refill();
         if (this.lanes.size > 0) this.watchPins();
       },
       { unref: true },
     );
-  }
-
-  private pinUpTo(lane: EventLane, limit: number): void {
-    const { spill } = this.parts;
-    if (!spill.pinAll(lane.pinned(limit))) {
-      this.backlogs.collapse(lane, lane.within(spill.recordLimit));
-      spill.pinAll(lane.pinned(limit));
-    }
-    const { head, running, isBackingOff } = lane;
-    if ((running || isBackingOff) && head && head.receivedAt <= limit) this.rest(lane);
   }
 }
