@@ -2,7 +2,7 @@
 
 import type { WatchfireError } from "../base/errors.ts";
 import type { Bundle } from "../bundle/bundle.ts";
-import type { Shard } from "../engine/state/shard.ts";
+import type { Shard } from "../engine/state/sharding.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { RejectedFunction } from "../manifest/load.ts";
 

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Environment } from "../base/config.ts";
-import type { DeadLetterCommand } from "../engine/commit/dead-letter-command.ts";
+import type { DeadLetterCommand } from "../engine/commit/commits.ts";
 import { data } from "./options.ts";
 import { shellWord } from "./shell-word.ts";
 

@@ -17,7 +17,7 @@ import { mostReported, type ObjectReport, type ScheduleReport } from "./object-r
 import { type PastEvent, type Redelivery, redeliver } from "./replay.ts";
 import type { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 import type { KnownObjects } from "./state/known-objects.ts";
-import type { Shard } from "./state/shard.ts";
+import type { Shard } from "./state/sharding.ts";
 import { type EventMaker, withUid } from "./work/event.ts";
 import type { EventQueue } from "./work/event-queue.ts";
 import type { Reconciling } from "./work/reconciling.ts";

@@ -24,7 +24,7 @@ import type { Retirement } from "./retirement.ts";
 import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 import { KnownObjects } from "./state/known-objects.ts";
 import { type KeptBody, RecordForm } from "./state/record-form.ts";
-import type { Shard } from "./state/shard.ts";
+import type { Shard } from "./state/sharding.ts";
 import type { Subscribers } from "./state/subscribers.ts";
 import { openViews } from "./trigger-views.ts";
 import { Attempts } from "./work/attempt.ts";

@@ -14,7 +14,7 @@ import { accountLabel } from "../catalog/names.ts";
 import type { TrustedKeys } from "../catalog/signature.ts";
 import type { Pauses } from "../control/pauses.ts";
 import { Recorder } from "../control/record/recorder.ts";
-import type { DeadLetterCommand } from "../engine/commit/dead-letter-command.ts";
+import type { DeadLetterCommand } from "../engine/commit/commits.ts";
 import type { BodyRoom } from "../engine/commit/deferred-rows.ts";
 import type { Dispatcher } from "../engine/dispatcher.ts";
 import type { Budget } from "../engine/work/budget.ts";

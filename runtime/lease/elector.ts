@@ -3,7 +3,6 @@ import { WatchfireError } from "../base/errors.ts";
 import { type Fence, isSame } from "./fence.ts";
 import type { LeaseApi } from "./lease-api.ts";
 import { fenceOf, type LeaseChange, type LeaseRecord, microTime } from "./lease-record.ts";
-import { statefulSetOf } from "./stateful-set.ts";
 import { Unwritten } from "./unwritten.ts";
 
 /**
@@ -445,3 +444,9 @@ function strangerIn({ holder, durationMs }: LeaseRecord, identity: string): stri
 
 /** The error that ends all work reserved for the holder. */
 export const lostError = (what: string): WatchfireError => new WatchfireError("WF_LEASE_LOST", { what });
+
+/** `<set>-<ordinal>_<uid>`. A Deployment's pod name ends in five characters, the name of a process outside a pod in eight. */
+const identityOfPod = /^(.+)-\d{1,4}_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Returns the StatefulSet whose pod has this identity, or `undefined` if it is not such a pod's. */
+const statefulSetOf = (identity: string): string | undefined => identityOfPod.exec(identity)?.[1];

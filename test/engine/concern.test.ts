@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { LoopTime } from "../../runtime/engine/account/loop-time.ts";
 import { concernOf } from "../../runtime/engine/intake/passing.ts";
 import type { KnownObjects } from "../../runtime/engine/state/known-objects.ts";
-import type { Shard } from "../../runtime/engine/state/shard.ts";
+import type { Shard } from "../../runtime/engine/state/sharding.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, trigger } from "./fixture.ts";
 

@@ -5,7 +5,7 @@ import type { EngineLog, EngineObserver, EventOutcome } from "../../runtime/engi
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/engine/function-dispatch.ts";
 import type { Subscription } from "../../runtime/engine/intake/subscription.ts";
-import type { Shard } from "../../runtime/engine/state/shard.ts";
+import type { Shard } from "../../runtime/engine/state/sharding.ts";
 import type { FairScheduler } from "../../runtime/engine/work/fair-scheduler.ts";
 import type { ListReason } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";

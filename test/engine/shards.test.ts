@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import type { Shard } from "../../runtime/engine/state/shard.ts";
+import type { Shard } from "../../runtime/engine/state/sharding.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, type DispatchOptions, manifest, quiet, trigger } from "./fixture.ts";
 import { minute, schedule } from "./schedule/fixture.ts";

@@ -1,7 +1,7 @@
 import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/engine/function-dispatch.ts";
-import type { Shard } from "../../runtime/engine/state/shard.ts";
+import type { Shard } from "../../runtime/engine/state/sharding.ts";
 import type { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { manifest, trigger } from "../engine/fixture.ts";

@@ -15,7 +15,6 @@ import type { Checkpoint } from "../../journal/checkpoint.ts";
 import { largeBytes } from "../../v8/own-copy.ts";
 import { freeBytes, type WrittenBodies } from "../account/loop-time.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
-import type { DeadLetterCommand } from "./dead-letter-command.ts";
 import { type BodyRoom, LastBodies, longestWaitMs, type PositionHold, RestingRows } from "./deferred-rows.ts";
 import { OpenRows } from "./open-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
@@ -54,6 +53,9 @@ const congestedBytes = 32 * 1024 * 1024;
 const never = Number.POSITIVE_INFINITY;
 /** The delay before a failed commit is retried, in milliseconds. */
 const retryMs = 1_000;
+
+/** Builds the command line that shows or replays a dead letter. `id` is in the form that commands accept. */
+export type DeadLetterCommand = (action: "show" | "replay", id: string) => string;
 
 const plainCommand: DeadLetterCommand = (action, id) => `watchfire dead-letters ${action} ${id}`;
 

@@ -7,7 +7,7 @@ import type { LoopAccount } from "../account/loop-time.ts";
 import type { EngineObserver } from "../delivery/observer.ts";
 import { KeyOf } from "../filter/key-rule.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
-import type { Shard } from "../state/shard.ts";
+import type { Shard } from "../state/sharding.ts";
 
 /**
  * Counts changes that a trigger skips: nothing is known of their objects, and they lack the text that its conditions require. If

@@ -8,7 +8,7 @@ import type { EngineObserver } from "../delivery/observer.ts";
 import type { LastState } from "../redelivery/possible-redeliveries.ts";
 import { nameOf, namespaceOf } from "../state/by-namespace.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
-import type { Shard } from "../state/shard.ts";
+import type { Shard } from "../state/sharding.ts";
 import type { EventMaker, LaneEvent } from "../work/event.ts";
 import type { EventQueue } from "../work/event-queue.ts";
 import type { Concern } from "./passing.ts";

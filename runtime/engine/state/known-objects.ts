@@ -20,8 +20,7 @@ import { ByNamespace, namespaceOf } from "./by-namespace.ts";
 import type { ExpectedEvent, FilteredEventFields, ObjectEvent } from "./object-event.ts";
 import { differsOnlyInVersion, type ObjectState } from "./object-state.ts";
 import type { RecordForm } from "./record-form.ts";
-import { skipRuleOf } from "./skip-rule.ts";
-import { Subscribers } from "./subscribers.ts";
+import { Subscribers, skipRuleOf } from "./subscribers.ts";
 
 /** An attempt that has ended. */
 interface Settled extends Pick<Begun, "key" | "id" | "uid" | "row"> {

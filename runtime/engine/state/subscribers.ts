@@ -1,4 +1,6 @@
-import type { AskedField } from "../../informer/fanout/subscriber.ts";
+import type { AskedField, SkipRule } from "../../informer/fanout/subscriber.ts";
+import { objectKey } from "../../informer/scan/change.ts";
+import type { Filter } from "../filter/filter.ts";
 
 /**
  * Index from key to the functions that know the object, for functions that skip most objects. Caches the last key, because all
@@ -44,4 +46,19 @@ export class Subscribers<T> {
     if (subscribers?.delete(subscriber) && subscribers.size === 0) this.byKey.delete(key);
     this.lastKey = undefined;
   }
+}
+
+/**
+ * Returns the rule by which the informer may skip changes for a subscriber; `undefined` if its filter requires nothing of an object.
+ * Functions of one dispatcher share a field, and those of another dispatcher do not, since they know other objects.
+ */
+export function skipRuleOf<T extends object>(
+  subscriber: T,
+  { demanded }: Pick<Filter, "demanded">,
+  subscribers: Subscribers<T>,
+): SkipRule | undefined {
+  if (!demanded) return undefined;
+  const { field, value, read } = demanded;
+  const make = (): AskedField => ({ read, knowing: ({ meta }) => subscribers.of(objectKey(meta)) });
+  return { field: subscribers.field(field, make), value, token: subscriber };
 }

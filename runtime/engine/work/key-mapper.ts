@@ -4,7 +4,7 @@ import { mostRows } from "../commit/commit-share.ts";
 import type { KeyOf, MappedKeys, WakesNext } from "../filter/key-rule.ts";
 import { wakesNobody } from "../filter/reason.ts";
 import type { CountedKeys, KnownObjects } from "../state/known-objects.ts";
-import type { Shard } from "../state/shard.ts";
+import type { Shard } from "../state/sharding.ts";
 import type { Conclusion, EventSink } from "./attempt.ts";
 import type { LaneEvent } from "./event.ts";
 import type { Waking } from "./key-lane.ts";

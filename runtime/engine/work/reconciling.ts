@@ -11,7 +11,7 @@ import type { KeyOf } from "../filter/key-rule.ts";
 import type { OwnState } from "../own-state/own-state.ts";
 import type { RecordedStart } from "../redelivery/started-before.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
-import type { Shard } from "../state/shard.ts";
+import type { Shard } from "../state/sharding.ts";
 import { Attempts } from "./attempt.ts";
 import type { EventMaker } from "./event.ts";
 import { KeyBackoff } from "./key-backoff.ts";

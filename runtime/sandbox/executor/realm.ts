@@ -7,7 +7,6 @@ import { isWhole, type OutboxSummary, summarise, withFailure, withStray } from "
 import type { RealmReports } from "./realm-reports.ts";
 import { failureWord, ownStack, type Rejection, rejectionOf } from "./rejection.ts";
 import type { IsolateSlots } from "./slots.ts";
-import { isTimeout, type Timeout } from "./timeout.ts";
 import type { Watchdog, Watched } from "./watchdog.ts";
 
 /**
@@ -515,3 +514,16 @@ export class Realm implements Watched {
     return cpuMsOf(this.doors.isolate);
   }
 }
+
+/** V8's own timeout for an entry, in milliseconds; `undefined` if it has no timeout. */
+type Timeout = { readonly timeout: number } | undefined;
+
+/**
+ * Whether V8's timeout ended what began at `startedAt`. The elapsed time is checked too, because the handler can throw an error
+ * with the same message.
+ */
+const isTimeout = (error: unknown, timeout: Timeout, startedAt: number): boolean =>
+  timeout !== undefined &&
+  performance.now() - startedAt >= timeout.timeout - 1 &&
+  error instanceof Error &&
+  /timed out/.test(error.message);
