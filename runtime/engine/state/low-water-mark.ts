@@ -23,7 +23,8 @@ const roomy = 1_000;
  * resourceVersion of an event only when something newer has followed, because two objects may share one.
  */
 export class LowWaterMark {
-  private mark: ResourceVersion | undefined;
+  /** The mark. Written here only. */
+  value: ResourceVersion | undefined;
   private held: ResourceVersion | undefined;
   private entries: MarkEntry[] = [];
   private head = 0;
@@ -32,12 +33,8 @@ export class LowWaterMark {
 
   /** @param room the initial number of entries beyond which finished ones are condensed */
   constructor(mark: ResourceVersion | undefined, room = roomy) {
-    this.mark = mark;
+    this.value = mark;
     this.room = room;
-  }
-
-  get value(): ResourceVersion | undefined {
-    return this.mark;
   }
 
   /** The number of waiting entries. */
@@ -62,7 +59,7 @@ export class LowWaterMark {
 
   /** Invalidates the entries before `entry` (default: all) as positions. The mark still waits until they are terminal. */
   restart(entry?: MarkEntry): void {
-    this.mark = this.held = undefined;
+    this.value = this.held = undefined;
     for (const before of this.entries.slice(this.head)) {
       if (before === entry) return;
       before.over = true;
@@ -76,7 +73,7 @@ export class LowWaterMark {
   }
 
   private advance(): boolean {
-    const before = this.mark;
+    const before = this.value;
     for (let entry = this.entries[this.head]; entry?.outstanding === 0; entry = this.entries[this.head]) {
       this.head++;
       this.pass(entry);
@@ -86,7 +83,7 @@ export class LowWaterMark {
       this.entries = this.entries.slice(this.head);
       this.head = 0;
     }
-    return this.mark !== before;
+    return this.value !== before;
   }
 
   /** Merges runs of finished entries into the last one of each run. There can be many behind one that is stuck. */
@@ -106,13 +103,13 @@ export class LowWaterMark {
   private pass({ resourceVersion, firm, reached, over }: Omit<MarkEntry, "outstanding">): void {
     if (resourceVersion === undefined || over) return;
     if (firm) {
-      this.mark = newerOf(this.mark, resourceVersion);
+      this.value = newerOf(this.value, resourceVersion);
       this.held = undefined;
       reached?.();
       return;
     }
     if (this.held !== undefined && isUpTo(resourceVersion, this.held)) return;
-    if (this.held !== undefined) this.mark = newerOf(this.mark, this.held);
+    if (this.held !== undefined) this.value = newerOf(this.value, this.held);
     this.held = resourceVersion;
   }
 }

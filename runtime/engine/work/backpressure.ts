@@ -74,10 +74,6 @@ export class Backpressure {
     return this.spill.fill > part * waitAt || ready.length > part * share.readyLimit;
   }
 
-  private get isBehind(): boolean {
-    return this.spill.fill >= waitAt || this.waitsForTurn;
-  }
-
   /** Whether the maximum of lanes is ready, and waits for other functions' turns. Lanes that wait for a retry do not count. */
   private get waitsForTurn(): boolean {
     return this.turn.ready.length >= this.turn.share.readyLimit;
@@ -85,7 +81,7 @@ export class Backpressure {
 
   /** A pending promise while sources should wait. */
   get congested(): Promise<void> | undefined {
-    if (this.stopped || !this.isBehind) return undefined;
+    if (this.stopped || (this.spill.fill < waitAt && !this.waitsForTurn)) return undefined;
     this.watch();
     if (!this.isWorthWaiting) return undefined;
     this.held ??= Promise.withResolvers<void>();

@@ -137,7 +137,8 @@ export class FairShare {
   private period = 1;
   /** When an event last ended, or began while there was no other in progress. */
   private lastSign = 0;
-  private stuck = false;
+  /** Whether its events do not end. Until one does, its events take no turns, and are not counted. Written here only. */
+  isStuck = false;
 
   constructor(scheduler: FairScheduler, functionName: string) {
     this.scheduler = scheduler;
@@ -147,11 +148,6 @@ export class FairShare {
   /** Whether counted events of it are in progress. */
   get isBusy(): boolean {
     return this.underWay > 0;
-  }
-
-  /** Whether its events do not end. Until one does, its events take no turns, and are not counted. */
-  get isStuck(): boolean {
-    return this.stuck;
   }
 
   /** The number of lanes that may be ready here before its sources wait. */
@@ -190,7 +186,7 @@ export class FairShare {
    */
   leave(period: number | undefined): void {
     this.lastSign = this.scheduler.now;
-    this.stuck = false;
+    this.isStuck = false;
     if (period !== this.period) return;
     this.underWay--;
     this.scheduler.ended(this, 1);
@@ -208,7 +204,7 @@ export class FairShare {
   /** Marks it as hanging if no event in progress has ended since then. */
   checkSince(at: number): void {
     if (this.underWay === 0 || this.lastSign > at) return;
-    this.stuck = true;
+    this.isStuck = true;
     this.writeOff();
   }
 
@@ -247,12 +243,9 @@ const mostBrief = 64;
  * prefetched events, since they are better off in their lanes.
  */
 export class PrefetchWindow {
-  private allowed = 0;
+  /** Written here only. */
+  events = 0;
   private brief = 0;
-
-  get events(): number {
-    return this.allowed;
-  }
 
   /** Whether handlers work only briefly, except for at most one in nine. */
   get isBrief(): boolean {
@@ -262,12 +255,12 @@ export class PrefetchWindow {
   /** Records an event that ended so many milliseconds after it was sent, and the part of them that its handler took. */
   ended(tookMs: number, handlerMs: number): void {
     this.brief = handlerMs <= briefMs ? Math.min(mostBrief, this.brief + 1) : Math.max(0, this.brief - longWeighs);
-    this.allowed = tookMs <= quickMs ? Math.min(most, this.allowed + 1) : Math.max(0, this.allowed - 1);
+    this.events = tookMs <= quickMs ? Math.min(most, this.events + 1) : Math.max(0, this.events - 1);
   }
 
   /** Resets the window after the executor has died. */
   interrupted(): void {
-    this.allowed = 0;
+    this.events = 0;
     this.brief = 0;
   }
 }

@@ -62,6 +62,8 @@ interface SpillParts {
  * overflowed. So reading back in order of sequence never lets an event overtake another of its lane.
  */
 export class Spill {
+  /** Whether the disk takes what does not fit in memory. */
+  readonly holdsQueues: boolean;
   private readonly functionName: string;
   private readonly store: Checkpoint;
   private readonly commits: Commits;
@@ -98,6 +100,7 @@ export class Spill {
     this.disk.share(1);
     this.functionName = functionName;
     this.store = store;
+    this.holdsQueues = store.holdsQueues;
     this.commits = commits;
     this.known = known;
     this.overflow = waiting.events;
@@ -153,11 +156,6 @@ export class Spill {
   get fill(): number {
     const share = Math.max(this.fresh / this.limit.events, this.bytes / this.limit.bytes);
     return this.overflow > 0 ? Math.max(1, share) : share;
-  }
-
-  /** Whether the disk takes what does not fit in memory. */
-  get holdsQueues(): boolean {
-    return this.store.holdsQueues;
   }
 
   /** Whether the function's share of the disk is used up. */
@@ -428,8 +426,8 @@ export class Spill {
    * the disk's room.
    */
   private get limit(): MemoryLimit {
-    const { most, store } = this;
-    const bytes = store.holdsQueues ? store.spillLimit / 2 : Number.POSITIVE_INFINITY;
+    const { most, store, holdsQueues } = this;
+    const bytes = holdsQueues ? store.spillLimit / 2 : Number.POSITIVE_INFINITY;
     return bytes < most.bytes ? { events: most.events, bytes } : most;
   }
 

@@ -48,7 +48,8 @@ export abstract class WorkQueue<T extends Waiting, L extends LaneOf<T>> {
   private readonly attempts: Pick<Attempts, "code" | "counts" | "recall" | "run">;
   private paused = false;
   private held = false;
-  private stopped = false;
+  /** Whether it is shut for good. Written here only. */
+  protected isStopped = false;
   private idle: (() => void)[] = [];
 
   constructor(attempts: WorkQueue<T, L>["attempts"], clock: Clock, soon?: AttemptListener["soon"]) {
@@ -103,7 +104,7 @@ export abstract class WorkQueue<T extends Waiting, L extends LaneOf<T>> {
 
   /** Delays the head of a lane that is not ready. Replaces its current wait. */
   protected wait(lane: L, why: Waits, delayMs: number): void {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     this.waiting.remove(lane);
     lane.waits = why;
     this.waiting.add(lane, delayMs);
@@ -159,11 +160,6 @@ export abstract class WorkQueue<T extends Waiting, L extends LaneOf<T>> {
   /** Whether no attempt may begin. */
   readonly isShut = (): boolean => this.paused || this.held;
 
-  /** Whether it is shut for good. */
-  protected get isStopped(): boolean {
-    return this.stopped;
-  }
-
   /** Lets no attempt begin until `resume`. Resolves when no attempt is in progress. */
   pause(): Promise<void> {
     this.paused = true;
@@ -176,7 +172,7 @@ export abstract class WorkQueue<T extends Waiting, L extends LaneOf<T>> {
 
   /** Ends a pause. */
   resume(): void {
-    if (this.stopped) return;
+    if (this.isStopped) return;
     this.paused = false;
     this.pump();
   }
@@ -184,7 +180,7 @@ export abstract class WorkQueue<T extends Waiting, L extends LaneOf<T>> {
   /** Ends a pause with new code. Waiting retries are attempted at once. */
   resumeWith(code: LoadedCode): void {
     this.attempts.code = code;
-    if (this.stopped) return;
+    if (this.isStopped) return;
     this.retryAll();
     this.resume();
   }
@@ -200,7 +196,7 @@ export abstract class WorkQueue<T extends Waiting, L extends LaneOf<T>> {
 
   /** Ends a hold. Waiting retries are attempted at once. */
   release(): void {
-    if (!this.held || this.stopped) return;
+    if (!this.held || this.isStopped) return;
     this.held = false;
     this.retryAll();
     this.pump();
@@ -208,7 +204,7 @@ export abstract class WorkQueue<T extends Waiting, L extends LaneOf<T>> {
 
   /** Lets no attempt begin any more. Resolves when no attempt is in progress. */
   stop(): Promise<void> {
-    this.stopped = true;
+    this.isStopped = true;
     this.waiting.stop();
     return this.pause();
   }

@@ -49,7 +49,8 @@ export class ValueReader {
   private readonly limit: number;
   /** Chunks of an incomplete value: followed to its end while `partial` is open, otherwise the beginning of a line. */
   private tail: Buffer[] = [];
-  private tailLength = 0;
+  /** Number of bytes held of an incomplete value. Written here only. */
+  pending = 0;
   private readonly partial = new PartialValue();
 
   /**
@@ -61,11 +62,6 @@ export class ValueReader {
     this.limit = limit;
   }
 
-  /** Number of bytes held of an incomplete value. */
-  get pending(): number {
-    return this.tailLength;
-  }
-
   /**
    * Calls `value` for each value that ends in `chunk`, just after its scan; it may be surrounded by white space. Stops early when
    * `value` returns false. Throws OversizeValue, or NotJson, after which nothing more can be read.
@@ -74,7 +70,7 @@ export class ValueReader {
     let at = 0;
     while (at !== stopped && at < chunk.length) {
       if (this.partial.isOpen) at = this.finish(chunk, at, value);
-      else at = this.tailLength > 0 ? this.finishLine(chunk, value) : this.line(chunk, at, value);
+      else at = this.pending > 0 ? this.finishLine(chunk, value) : this.line(chunk, at, value);
     }
   }
 
@@ -144,20 +140,20 @@ export class ValueReader {
   }
 
   private hold(bytes: Buffer, from: number): void {
-    this.tailLength += bytes.length - from;
-    if (this.tailLength > this.limit) throw new OversizeValue(this.limit);
+    this.pending += bytes.length - from;
+    if (this.pending > this.limit) throw new OversizeValue(this.limit);
     this.tail.push(bytes.subarray(from));
-    if (this.tail.length >= piecesLimit) this.tail = [joined(this.tail, this.tailLength)];
+    if (this.tail.length >= piecesLimit) this.tail = [joined(this.tail, this.pending)];
   }
 
   /** Returns the held chunks and the bytes after them in one buffer, and clears the held chunks. */
   private take(chunk: Buffer, from: number, end: number): Buffer {
-    const length = this.tailLength + end - from;
+    const length = this.pending + end - from;
     if (length > this.limit) throw new OversizeValue(this.limit);
     this.tail.push(chunk.subarray(from, end));
     const whole = joined(this.tail, length);
     this.tail = [];
-    this.tailLength = 0;
+    this.pending = 0;
     return whole;
   }
 }

@@ -1,5 +1,4 @@
 import { type Delivery, type DeliveryListener, eventFields, type Outcome } from "../../engine/delivery/delivery.ts";
-import type { Caller } from "../host-calls.ts";
 
 /** Receives each attempt's end and notifies its listener. */
 export interface AttemptGiver {
@@ -55,10 +54,6 @@ export class SandboxAttempt {
     if (this.hasBegun) return;
     this.hasBegun = true;
     this.listener.begins();
-  }
-
-  get caller(): Caller {
-    return this.delivery;
   }
 
   get isOver(): boolean {

@@ -113,7 +113,7 @@ export class GuestCalls {
   /** Refuses a call for which the function has no memory left. Its arguments are not kept until the answer. */
   private turnDown(realm: number, call: number, no: number, length: number, attempt: SandboxAttempt): void {
     const answer = async () => {
-      await this.parts.hostCalls.refused?.(attempt.caller, length);
+      await this.parts.hostCalls.refused?.(attempt.delivery, length);
       if (!attempt.isOver && !this.parts.isGone()) this.answer(realm, call, tooMany, attempt);
     };
     void answer().catch((fault) => this.parts.unreadable(no, fault));
@@ -129,7 +129,7 @@ export class GuestCalls {
     const reply = await this.ask(operation, args, attempt);
     if (attempt.isDone && !reply.ok) {
       const { type, message } = reply.error;
-      this.parts.unheard(attempt.caller, { operation, error: `${type}: ${message}`, hint: "await the call" });
+      this.parts.unheard(attempt.delivery, { operation, error: `${type}: ${message}`, hint: "await the call" });
     }
     if (!attempt.isOver && !this.parts.isGone()) this.answer(realm, call, reply, attempt);
     this.proceed();
@@ -143,10 +143,10 @@ export class GuestCalls {
     try {
       const fault = callFault(operation, args);
       if (fault) {
-        await this.parts.hostCalls.refused?.(attempt.caller, length);
+        await this.parts.hostCalls.refused?.(attempt.delivery, length);
         return misshapen(operation, fault);
       }
-      const reply = await this.parts.hostCalls.call(attempt.caller, operation, args, attempt.signal);
+      const reply = await this.parts.hostCalls.call(attempt.delivery, operation, args, attempt.signal);
       this.guess = Math.max(leastGuess, reply.ok ? reply.json.length : 0);
       return reply;
     } finally {

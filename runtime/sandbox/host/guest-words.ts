@@ -42,10 +42,10 @@ export class GuestWords {
   log(attempt: SandboxAttempt, { no, level, message, fields }: GuestLog): boolean {
     attempt.logged += message.length + fields.length;
     if (attempt.logged > maxLogged) return false;
-    if (this.output.admits?.(attempt.caller, "log", message.length + fields.length) === false) return true;
+    if (this.output.admits?.(attempt.delivery, "log", message.length + fields.length) === false) return true;
     const { mapper } = this.speaker;
     const write = (text: string, json: string) =>
-      this.output.log(attempt.caller, level, clean(text), cleanObject(json));
+      this.output.log(attempt.delivery, level, clean(text), cleanObject(json));
     const [text, json] = [mapper.map(message), mapper.mapJson(fields)];
     if (attempt.written === undefined && typeof text === "string" && typeof json === "string") write(text, json);
     else {
@@ -60,8 +60,8 @@ export class GuestWords {
   /** Writes a metric sample. Returns as `log` does. */
   count(attempt: SandboxAttempt, { type, name, value, labels }: GuestMetric): boolean {
     if (++attempt.metrics > maxMetrics) return false;
-    if (this.output.admits?.(attempt.caller, "metric", name.length + labels.length) === false) return true;
-    this.output.metric(attempt.caller, type, clean(name), value, textsOf(labels));
+    if (this.output.admits?.(attempt.delivery, "metric", name.length + labels.length) === false) return true;
+    this.output.metric(attempt.delivery, type, clean(name), value, textsOf(labels));
     return true;
   }
 

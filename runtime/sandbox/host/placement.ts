@@ -463,7 +463,7 @@ export class Placement implements PlacedFunction {
   private outcomeOf(attempt: SandboxAttempt, done: RunOutput["done"][number]): Outcome | Promise<Outcome> {
     const { mapper, manifest } = this.version;
     const length = done.message.length + done.stack.length;
-    if (length > 0) this.output.admits?.(attempt.caller, "error", length);
+    if (length > 0) this.output.admits?.(attempt.delivery, "error", length);
     return outcomeOf(done, mapper, manifest.resources, attempt.delivery.timeoutMs, this.durationOf(attempt));
   }
 

@@ -101,26 +101,22 @@ class Unfit extends Error {}
 
 /** The texts after an outbox's head, read in sequence. */
 class Texts {
+  /** Number of characters read so far. Written here only. */
+  taken = 0;
   private readonly text: string;
-  private at = 0;
 
   constructor(text: string) {
     this.text = text;
   }
 
   take(length: unknown, most = Number.POSITIVE_INFINITY): string {
-    if (!isIndex(length) || length > most || this.at + length > this.text.length) throw new Unfit();
-    this.at += length;
-    return this.text.slice(this.at - length, this.at);
-  }
-
-  /** Number of characters read so far. */
-  get taken(): number {
-    return this.at;
+    if (!isIndex(length) || length > most || this.taken + length > this.text.length) throw new Unfit();
+    this.taken += length;
+    return this.text.slice(this.taken - length, this.taken);
   }
 
   get isEmpty(): boolean {
-    return this.at === this.text.length;
+    return this.taken === this.text.length;
   }
 }
 

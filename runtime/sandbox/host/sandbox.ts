@@ -104,16 +104,13 @@ export class Sandbox implements Runner, HostedListener {
   /** Returns a runner for some instances. `instanceOf` returns the instance that gets a function's events. */
   instances(instanceOf: (functionName: string) => string): Runner {
     return {
-      give: (delivery, listener) => this.giveTo(instanceOf(delivery.function), delivery, listener),
+      give: (delivery, listener) => this.give(delivery, listener, instanceOf(delivery.function)),
       recall: (name) => this.recall(instanceOf(name)),
     };
   }
 
-  give(delivery: Delivery, listener: DeliveryListener): void {
-    this.giveTo(delivery.function, delivery, listener);
-  }
-
-  private giveTo(instance: string, delivery: Delivery, listener: DeliveryListener): void {
+  /** @param instance the loaded instance that runs it. Default: the one with the function's name */
+  give(delivery: Delivery, listener: DeliveryListener, instance = delivery.function): void {
     const target = this.functions.get(instance);
     if (target && !this.closed) {
       target.give(delivery, listener);
