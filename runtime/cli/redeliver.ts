@@ -26,13 +26,13 @@ export const redeliver = command({
     const answer = await withRuntime(invocation, async (runtime) => {
       const ask = (body: RedeliverQuestion) => runtime.ask(redeliveriesSchema, functionPath(name, "redeliver"), body);
       let answer = await ask(question);
-      while (answer.errand !== undefined) answer = await ask({ errand: answer.errand });
+      while (answer.job !== undefined) answer = await ask({ job: answer.job });
       return answer;
     });
     process.stdout.write(`${render(answer)}\n`);
     tellElsewhere(answer);
-    const isInVain = answer.told === 0 && answer.left.some(({ why }) => why === "filtered");
-    return isInVain || answer.left.some(({ why }) => why === "full") ? 1 : 0;
+    const isInVain = answer.queued === 0 && answer.skipped.some(({ why }) => why === "filtered");
+    return isInVain || answer.skipped.some(({ why }) => why === "full") ? 1 : 0;
   },
 });
 
@@ -62,6 +62,6 @@ const reasons = {
   full: "for which there is no room until what waits is handled",
 } as const;
 
-function render({ told, left }: Redeliveries): string {
-  return [`redelivered ${told}`, ...left.map(({ why, count }) => `left ${count} ${reasons[why]}`)].join(", ");
+function render({ queued, skipped }: Redeliveries): string {
+  return [`redelivered ${queued}`, ...skipped.map(({ why, count }) => `left ${count} ${reasons[why]}`)].join(", ");
 }

@@ -12,12 +12,12 @@ export const run = command({
     const { trigger } = invocation.options;
     const question = { schedule: true, ...(trigger !== undefined && { trigger }) };
     const path = functionPath(name, "redeliver");
-    const { told } = await withRuntime(invocation, (runtime) => runtime.ask(redeliveriesSchema, path, question));
+    const { queued } = await withRuntime(invocation, (runtime) => runtime.ask(redeliveriesSchema, path, question));
     const says =
-      told > 0
+      queued > 0
         ? `${name} runs now; \`watchfire runs ${name}\` shows how it ended`
         : `${name} has a run that waits or is in progress: nothing was added`;
     process.stdout.write(`${says}\n`);
-    return told > 0 ? 0 : 1;
+    return queued > 0 ? 0 : 1;
   },
 });

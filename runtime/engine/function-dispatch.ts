@@ -351,13 +351,13 @@ export class FunctionDispatch {
 
   /** Repeats a schedule's run, unless another one of it waits. */
   runAgain(run: PastRun): Redelivery {
-    return this.scheduled(run.trigger).again(run) ? "told" : "waits";
+    return this.scheduled(run.trigger).again(run) ? "queued" : "waits";
   }
 
   /** Runs a schedule at once, unless a run of it waits. Returns `undefined` if another shard has the schedule. */
   runNow(trigger: string): Redelivery | undefined {
     const found = this.parts.schedules.find((schedule) => schedule.trigger === trigger);
-    return found && (found.now() ? "told" : "waits");
+    return found && (found.now() ? "queued" : "waits");
   }
 
   private scheduled(trigger: string): ScheduledTrigger {

@@ -9,7 +9,7 @@ import type { EventQueue } from "./work/event-queue.ts";
 
 /** The result of a request to deliver an object again. */
 export type Redelivery =
-  | "told"
+  | "queued"
   /** An event of it waits already. */
   | "waits"
   /** The trigger has not handled this state yet: the state's own event, or a list, is in progress. */
@@ -76,5 +76,5 @@ export function redeliver(objects: KnownObjects, given: Change, parts: Redeliver
     redelivered: true,
   };
   queue.acceptSpilled(event);
-  return "told";
+  return "queued";
 }

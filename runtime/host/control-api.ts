@@ -57,7 +57,7 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
   const { history, names } = parts;
   /** Lower than the number of any line of this process. */
   const startedAt = clock.now() * 1000;
-  const errands = new Jobs(clock);
+  const jobs = new Jobs(clock);
   /** Adds where the other shards are to an answer about those here. */
   const withElsewhere = <T extends object>(
     name: string | undefined,
@@ -146,7 +146,7 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
     },
     redeliver: async (name, question) => {
       const here = of(name);
-      if ("errand" in question) return withElsewhere(name, await errands.ask(name, question.errand));
+      if ("job" in question) return withElsewhere(name, await jobs.ask(name, question.job));
       const trigger = "trigger" in question && !("schedule" in question) ? question.trigger : undefined;
       const shards = here.map(({ dispatcher, discovery, deadLetters, live }) => {
         const dispatch = dispatcher.loaded(name);
@@ -178,7 +178,7 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
           elsewhere(name),
         );
       }
-      const begun = await errands.begin(name, async (tally) => {
+      const begun = await jobs.begin(name, async (tally) => {
         for (const { redeliverer, target } of shards) await redeliverer.all(target, tally);
       });
       return withElsewhere(name, begun);

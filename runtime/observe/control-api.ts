@@ -81,18 +81,18 @@ export const redeliverQuestionSchema = z.union([
   z.strictObject({ all: z.literal(true), trigger: z.string().max(63).optional() }),
   z.strictObject({ run: z.string().min(1).max(400) }),
   z.strictObject({ schedule: z.literal(true), trigger: z.string().max(63).optional() }),
-  z.strictObject({ errand: z.string().min(1).max(20) }),
+  z.strictObject({ job: z.string().min(1).max(20) }),
 ]);
 export type RedeliverQuestion = z.infer<typeof redeliverQuestionSchema>;
 
 /** Result of a redelivery. */
 export const redeliveriesSchema = z.object({
   /** Number of events appended to their queues. */
-  told: z.number(),
+  queued: z.number(),
   /** Number of objects that were not redelivered, by reason. */
-  left: z.array(z.object({ why: z.enum(["waits", "news", "filtered", "full"]), count: z.number() })),
+  skipped: z.array(z.object({ why: z.enum(["waits", "news", "filtered", "full"]), count: z.number() })),
   /** Set if the job is still running: the id to ask for next. */
-  errand: z.string().optional(),
+  job: z.string().optional(),
   elsewhere,
 });
 export type Redeliveries = z.infer<typeof redeliveriesSchema>;
@@ -185,9 +185,9 @@ export function functionRoutes(desk: ControlApi, underWay: UnderWay): Hono {
   }
   app.post("/:name/redeliver", async (c) => {
     const asked = redeliverQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
-    if (!asked.success) return c.json({ error: "the body names an object, all, a run or an errand" }, 400);
+    if (!asked.success) return c.json({ error: "the body names an object, all, a run or a job" }, 400);
     const answer = await underWay.answer("the redelivery", () => desk.redeliver(nameOf(c), asked.data));
-    if (answer.errand !== undefined) underWay.assertSaves("the redelivery");
+    if (answer.job !== undefined) underWay.assertSaves("the redelivery");
     return c.json(answer);
   });
   app.post("/:name/record", async (c) => {

@@ -14,7 +14,7 @@ describe("a redelivery", () => {
   it("comes flagged, under the id that its state has, after what is before it in its lane", async () => {
     const { function: copy, runner, subscription } = await told();
     runner.answer = () => undefined;
-    expect(copy.redeliver("settings", change("Added", "a", 11))).toBe("told");
+    expect(copy.redeliver("settings", change("Added", "a", 11))).toBe("queued");
     subscription.change(change("Modified", "a", 12));
     await quiet(runner);
     await runner.end("a");
@@ -53,7 +53,7 @@ describe("a redelivery", () => {
     it.subscription.change(change("Added", "b", 12));
     await quiet(it.runner);
     expect(it.function.redeliver("settings", change("Added", "a", 11))).toBe("filtered");
-    expect(it.function.redeliver("settings", change("Added", "b", 12))).toBe("told");
+    expect(it.function.redeliver("settings", change("Added", "b", 12))).toBe("queued");
     const deletions = await told([trigger({ events: ["Deleted"] })]);
     expect(deletions.function.redeliver("settings", change("Added", "a", 11))).toBe("filtered");
     const additions = await told([trigger({ events: ["Added"] })]);

@@ -320,7 +320,7 @@ class World {
     const { dice, history, laws, process } = this;
     const state = history.at(history.now).get(dice.pick(names));
     if (!state) return;
-    if (process.loaded.redeliver("settings", changeOf({ ...state, type: "Added" })) === "told") laws.toldAgain(state);
+    if (process.loaded.redeliver("settings", changeOf({ ...state, type: "Added" })) === "queued") laws.toldAgain(state);
   }
 
   /** Simulates a person who replays a dead letter. */

@@ -82,7 +82,7 @@ test("a run of an earlier process is delivered again under its id, while its obj
   await runtime.drain();
   await runtime.start();
   const [run] = await runsOf(runtime, "functions/greet/runs");
-  expect(await runtime.redeliver("greet", run?.id ?? "")).toMatchObject({ told: 1 });
+  expect(await runtime.redeliver("greet", run?.id ?? "")).toMatchObject({ queued: 1 });
   await runtime.hears("greet", "Added a=1 redelivered");
   await team.set("a", 2);
   await runtime.hears("greet", "Modified a=2");

@@ -8,7 +8,7 @@ const answerMs = 8_000;
 /** Number of jobs that are remembered. Clients ask again at once. */
 const mostKept = 20;
 
-interface Errand {
+interface Job {
   readonly of: string;
   readonly tally: RedeliveryCounts;
   readonly done: Promise<"done">;
@@ -17,7 +17,7 @@ interface Errand {
 /** Redeliveries that may take longer than a request. Clients get the progress and ask again. */
 export class Jobs {
   private readonly clock: Clock;
-  private readonly errands = new Map<string, Errand>();
+  private readonly jobs = new Map<string, Job>();
   private number = 0;
 
   constructor(clock: Clock) {
@@ -30,8 +30,8 @@ export class Jobs {
     const id = String(++this.number);
     const done = work(tally).then(() => "done" as const);
     done.catch(() => undefined); // reported to the client that asks
-    this.errands.set(id, { of, tally, done });
-    for (const old of [...this.errands.keys()].slice(0, -mostKept)) this.errands.delete(old);
+    this.jobs.set(id, { of, tally, done });
+    for (const old of [...this.jobs.keys()].slice(0, -mostKept)) this.jobs.delete(old);
     return this.ask(of, id);
   }
 
@@ -39,8 +39,8 @@ export class Jobs {
    * Returns a job's progress. Rejects with its error if it failed, or with WF_RUNTIME_NOT_REDELIVERED if there is no such job.
    */
   async ask(of: string, id: string): Promise<Redeliveries> {
-    const errand = this.errands.get(id);
-    if (errand?.of !== of) {
+    const job = this.jobs.get(id);
+    if (job?.of !== of) {
       throw new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", {
         what: "the runtime knows of no such redelivery",
         actual: id,
@@ -48,17 +48,17 @@ export class Jobs {
     }
     const late = new AbortController();
     const ended = await Promise.race([
-      errand.done,
+      job.done,
       pause(this.clock, answerMs, late.signal).catch(() => undefined),
     ]).finally(() => late.abort());
-    return { ...redeliveriesOf(errand.tally), ...(ended === undefined && { errand: id }) };
+    return { ...redeliveriesOf(job.tally), ...(ended === undefined && { job: id }) };
   }
 }
 
 /** Converts the counts to an answer. */
 const redeliveriesOf = (tally: RedeliveryCounts): Redeliveries => ({
-  told: tally.get("told") ?? 0,
-  left: [...tally].flatMap(([why, count]) => (why === "told" ? [] : [{ why, count }])),
+  queued: tally.get("queued") ?? 0,
+  skipped: [...tally].flatMap(([why, count]) => (why === "queued" ? [] : [{ why, count }])),
 });
 
 /** The error of a shard that does not know the run. Another shard's error is more specific. */

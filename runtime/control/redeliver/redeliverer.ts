@@ -99,7 +99,7 @@ export class Redeliverer {
     const letter = await this.letterOf(name, id);
     if (letter) {
       await this.parts.deadLetters.replay([letter.letter]);
-      return new Map([["told", 1]]);
+      return new Map([["queued", 1]]);
     }
     const last = [...dispatch.runs].find((each) => each.id === id);
     if (last?.type === "Scheduled") {

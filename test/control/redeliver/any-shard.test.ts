@@ -7,12 +7,12 @@ const refuses = (code: "WF_RUNTIME_NO_RUN" | "WF_RUNTIME_NOT_REDELIVERED", what:
   Promise.reject(new WatchfireError(code, { what, actual: "u/12/Added" }));
 const unaware = refuses("WF_RUNTIME_NO_RUN", "no run has this ID");
 const changed = refuses("WF_RUNTIME_NOT_REDELIVERED", "the object has changed since");
-const tells = async (): Promise<RedeliveryCounts> => new Map([["told", 1]]);
+const tells = async (): Promise<RedeliveryCounts> => new Map([["queued", 1]]);
 const ask = (shards: readonly (() => Promise<RedeliveryCounts>)[], elsewhere?: string) =>
   anyShard(shards, (shard) => shard(), elsewhere);
 
 test("the shard that has what is asked for tells of it, whatever the others say", async () => {
-  expect(await ask([unaware, tells, changed])).toEqual({ told: 1, left: [] });
+  expect(await ask([unaware, tells, changed])).toEqual({ queued: 1, skipped: [] });
 });
 
 test("where none can, the one that knows of the run says why", async () => {

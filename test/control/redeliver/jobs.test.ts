@@ -4,23 +4,23 @@ import { settle, VirtualClock } from "../../virtual-clock.ts";
 
 test("whoever asks for what takes long is told how far it is in less than the endpoints' patience, and asks on", async () => {
   const clock = new VirtualClock();
-  const errands = new Jobs(clock);
+  const jobs = new Jobs(clock);
   const work = Promise.withResolvers<void>();
-  const first = errands.begin("greet", async (tally) => {
-    tally.set("told", 3);
+  const first = jobs.begin("greet", async (tally) => {
+    tally.set("queued", 3);
     await work.promise;
-    tally.set("told", 5).set("waits", 1);
+    tally.set("queued", 5).set("waits", 1);
   });
   await clock.advance(14_000);
-  expect(await first).toEqual({ told: 3, left: [], errand: "1" });
-  await expect(errands.ask("other", "1")).rejects.toThrow("WF_RUNTIME_NOT_REDELIVERED");
-  const second = errands.ask("greet", "1");
+  expect(await first).toEqual({ queued: 3, skipped: [], job: "1" });
+  await expect(jobs.ask("other", "1")).rejects.toThrow("WF_RUNTIME_NOT_REDELIVERED");
+  const second = jobs.ask("greet", "1");
   work.resolve();
   await settle();
-  expect(await second).toEqual({ told: 5, left: [{ why: "waits", count: 1 }] });
+  expect(await second).toEqual({ queued: 5, skipped: [{ why: "waits", count: 1 }] });
 });
 
 test("why it failed is told to whoever asks", async () => {
-  const errands = new Jobs(new VirtualClock());
-  await expect(errands.begin("greet", () => Promise.reject(new Error("no list")))).rejects.toThrow("no list");
+  const jobs = new Jobs(new VirtualClock());
+  await expect(jobs.begin("greet", () => Promise.reject(new Error("no list")))).rejects.toThrow("no list");
 });

@@ -32,9 +32,9 @@ describe("a key", () => {
     first.pods.change(child);
     await first.clock.advance(1_000);
     first.runner.deliveries.length = 0;
-    expect(first.function.redeliver("pods", child)).toBe("told");
+    expect(first.function.redeliver("pods", child)).toBe("queued");
     await first.clock.advance(1_000);
-    expect(first.function.redeliver("settings", shop)).toBe("told");
+    expect(first.function.redeliver("settings", shop)).toBe("queued");
     await first.clock.advance(1_000);
     expect(runs(first)).toEqual(["shop@11 <- Replay", "shop@11 <- Replay"]);
     expect(first.function.redeliver("settings", change("Modified", "shop", 99))).toBe("news");

@@ -83,7 +83,7 @@ describe("a schedule", () => {
     const fixture = await ScheduleFixture.open(schedule(), { clock: at("2026-03-01T02:59:00") });
     await fixture.advance(hour);
     const [run] = fixture.dispatch.function.runs;
-    expect(run && fixture.dispatch.function.runAgain(run)).toBe("told");
+    expect(run && fixture.dispatch.function.runAgain(run)).toBe("queued");
     await fixture.advance(minute);
     expect(fixture.told).toEqual(["2026-03-01T03:00", "2026-03-01T03:00 !"]);
     expect(new Set(fixture.runs.map(({ id }) => id)).size).toBe(1);
@@ -93,7 +93,7 @@ describe("a schedule", () => {
   test("runs at once when it is asked to, unflagged, under an id of its own, and its next time stays", async () => {
     const fixture = await ScheduleFixture.open(schedule(), { clock: at("2026-03-01T02:59:00") });
     await fixture.advance(hour);
-    expect(fixture.dispatch.function.runNow("nightly")).toBe("told");
+    expect(fixture.dispatch.function.runNow("nightly")).toBe("queued");
     await fixture.advance(minute);
     expect(fixture.told).toEqual(["2026-03-01T03:00", "2026-03-01T03:59"]);
     expect(new Set(fixture.runs.map(({ id }) => id)).size).toBe(2);

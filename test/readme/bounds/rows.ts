@@ -456,7 +456,7 @@ function asked(): Bound[] {
     constant("control/record/recorder.ts", "mostOfOne"),
     constant("control/record/recorder.ts", "mostWaiting"),
   ];
-  const errands = constant("control/redeliver/jobs.ts", "mostKept");
+  const jobs = constant("control/redeliver/jobs.ts", "mostKept");
   const connections = constant("observe/connections.ts", "most");
   const answers = constant("observe/under-way.ts", "most");
   const [codes, sessions, streams] = [
@@ -476,9 +476,9 @@ function asked(): Bound[] {
     {
       what: "pending redeliveries that are tracked",
       ofFunction: runtimeAlone,
-      ofRuntime: errands.n,
+      ofRuntime: jobs.n,
       beyond: "the oldest is no longer tracked, but continues",
-      set: [errands.of],
+      set: [jobs.of],
     },
     {
       what: "connections of the endpoints, and answers in progress",

@@ -9,8 +9,8 @@ export function RunPage({ id, name }: { id: string; name: string }) {
   const loaded = useData<RunDetail>(path, ["runs", "dead-letters"]);
   const [first] = loaded.data?.attempts ?? [];
   const redeliver = async () => {
-    const { told } = await post<Redeliveries>(`/api/functions/${encodeURIComponent(name)}/redeliver`, { run: id });
-    return told === 0 ? "nothing was delivered again" : "the event is delivered again";
+    const { queued } = await post<Redeliveries>(`/api/functions/${encodeURIComponent(name)}/redeliver`, { run: id });
+    return queued === 0 ? "nothing was delivered again" : "the event is delivered again";
   };
   return (
     <>
