@@ -1,4 +1,4 @@
-/** What a class draws: its light colours, and those on a dark page. */
+/** The declarations of a class on a light and on a dark page. */
 interface Paint {
   readonly light: string;
   readonly dark: string;
