@@ -149,7 +149,7 @@ describe("where Helm sees no cluster, `store.from` says where positions are", ()
     expect((await set(fleet)).map(({ kind }) => kind)).not.toContain("StatefulSet");
     expect(only(await set(fleet, "store.from=sqlite"), "StatefulSet").spec.replicas).toBe(1);
     await expect(set(fleet, "store.from=sqlite,persistence.enabled=false")).rejects.toThrow(
-      "persistence.enabled is false, and positions are on a volume",
+      "persistence.enabled is false, and checkpoints are on a volume",
     );
   });
 
@@ -166,6 +166,6 @@ describe("where Helm sees no cluster, `store.from` says where positions are", ()
     expect(list(await set(nats))).not.toContain("list");
     expect(list(await set(nats, "store.from=fleet"))).toContain("list");
     expect(only(await set(fleet, "store.from=fleet"), "Deployment").spec.strategy.type).toBe("Recreate");
-    await expect(set("store.from=fleet")).rejects.toThrow("nats.url is empty, and positions are on NATS (fleet)");
+    await expect(set("store.from=fleet")).rejects.toThrow("nats.url is empty, and checkpoints are on NATS (fleet)");
   });
 });

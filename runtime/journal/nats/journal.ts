@@ -118,7 +118,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
       nats.users.add(store.user);
       return store;
     } catch (error) {
-      const fault = natsFault(error, "positions could not be read");
+      const fault = natsFault(error, "checkpoints could not be read");
       // A body that is still to be deleted could be one that the slot's next owner writes.
       bodies.end(fault);
       throw fault;

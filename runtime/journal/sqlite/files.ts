@@ -82,7 +82,7 @@ function isLink(path: string): boolean {
 export function assertFilled(file: string): void {
   const log = `${file}-wal`;
   const size = (path: string) => statSync(path, { throwIfNoEntry: false })?.size;
-  if (size(file) === 0) throw damaged("it is empty, and has no positions left", file);
+  if (size(file) === 0) throw damaged("it is empty, and has no checkpoints left", file);
   if (size(file) === undefined && size(log)) throw damaged("it is the log of a file that is not there", log);
 }
 

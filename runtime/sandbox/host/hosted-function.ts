@@ -113,11 +113,11 @@ export class HostedFunction implements AttemptGiver {
     if (this.crowded) return { state: "loading", detail: "waits for an executor: all that there may be are at work" };
     if (this.blame.isForGood) {
       const why = kills > 0 ? brought : "executors died again and again while it ran there";
-      return { state: "quarantined", detail: `runs in an executor of its own until its code changes: ${why}` };
+      return { state: "quarantined", detail: `runs in a separate executor until its code changes: ${why}` };
     }
     if (this.blame.isAlone) {
       const why = kills > 0 ? brought : "it may have brought an executor down";
-      return { state: "quarantined", detail: `runs in an executor of its own for some time and events: ${why}` };
+      return { state: "quarantined", detail: `runs in a separate executor for some time and events: ${why}` };
     }
     return { state: this.placement || this.resting ? "ready" : "loading", detail: "" };
   }
