@@ -60,7 +60,7 @@ const buildersAhead = 1;
 const sparePorts = 20;
 
 /**
- * How long the table waits for readiness, in milliseconds. After that the folder is watched, so that a manifest can be mended.
+ * How long the table waits for readiness, in milliseconds. After that the folder is watched, so that a manifest can be fixed.
  */
 const mostWaitMs = 5_000;
 

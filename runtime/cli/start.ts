@@ -194,7 +194,7 @@ export const start = command({
 });
 
 /**
- * Replaces the program in this process by a new start of it. Nothing of its memory stays, and the container goes on. If the
+ * Replaces the program in this process by a new start of it. Nothing of its memory stays, and the container continues. If the
  * process ended, Kubernetes would wait before each restart of the container, longer each time, and up to five minutes. Returns
  * only where Node cannot do that.
  */

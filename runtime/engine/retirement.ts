@@ -19,7 +19,7 @@ const putBack =
 /** Retires views that no trigger has any more: sets them aside, and deletes them after their time. */
 export class Retirement {
   private readonly parts: RetirementParts;
-  /** The number of events that waited in memory alone, by view of an unloaded function. They are after its position. */
+  /** The number of events that waited in memory alone, by view of an unloaded function. They are after its checkpoint. */
   private readonly inMemory = new Map<number, number>();
 
   constructor(parts: RetirementParts) {

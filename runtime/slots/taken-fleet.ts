@@ -5,7 +5,7 @@ import type { FleetLeases } from "./fleet-leases.ts";
 import { claimSlot, HeldSlot } from "./held-slot.ts";
 import { LeaseObserver, ownerOf } from "./lease-observer.ts";
 
-/** The fault of positions that are in another place, and are waited for. */
+/** The fault of checkpoints that are in another place, and are waited for. */
 export const awaited = (what: string): WatchfireError => new WatchfireError("WF_CHECKPOINT_AWAITED", { what });
 
 /** How often the fleet is looked at, in milliseconds. */
@@ -71,7 +71,7 @@ export class TakenFleet {
     await this.elector.annotate({});
   }
 
-  /** Lets go of all; work that needs them must have ended. Never rejects. */
+  /** Releases all; work that needs them must have ended. Never rejects. */
   async release(): Promise<void> {
     await this.letGo();
     await this.elector.release();
@@ -101,7 +101,7 @@ export class TakenFleet {
     return true;
   }
 
-  /** Takes the slots that nobody has, or lets go of all if replicas live. Returns the names of these. */
+  /** Takes the slots that nobody has, or releases all if replicas live. Returns the names of these. */
   private async look(): Promise<string[]> {
     const { held, options } = this;
     const { leases, identity, clock, log } = options;

@@ -136,7 +136,7 @@ export class Redeliverer {
     return new Map([[became, 1]]);
   }
 
-  /** Tells of one object, once its own events have been received. */
+  /** Reports on one object, once its own events have been received. */
   private async tell(
     { dispatch, sourceOf }: Retold,
     trigger: Trigger,

@@ -345,7 +345,7 @@ export class FunctionQueue {
   /** Begins as many attempts as may begin. */
   pump(): void {
     const { attempts, share } = this.parts;
-    /** Lanes whose events must wait while others go on. */
+    /** Lanes whose events must wait while others continue. */
     const refused: EventLane[] = [];
     const takesTurns = attempts.takesTurns && !share.isStuck;
     while (!this.gate.isShut()) {

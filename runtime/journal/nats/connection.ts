@@ -189,7 +189,7 @@ export class Nats {
   }
 
   /**
-   * Records in the streams that they have lost acknowledged messages, so that every slot that is opened from now on is in doubt:
+   * Records in the streams that they have lost acknowledged messages, so that every slot that is opened from now on counts as incomplete:
    * its own messages may be gone too. Does nothing if another replica has done so.
    * @param before the identity that the streams had when they were whole
    * @throws what the client throws

@@ -355,7 +355,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
   }
 
   /**
-   * Writes a snapshot while commits go on, and then deletes the log that it contains. Also called internally when the log is
+   * Writes a snapshot while commits continue, and then deletes the log that it contains. Also called internally when the log is
    * long.
    */
   snapshot(): Promise<void> {

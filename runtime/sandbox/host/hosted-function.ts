@@ -50,13 +50,13 @@ export interface HostedState {
   readonly state: "loading" | "ready" | "quarantined" | "parked" | "failed";
   /** Describes what is wrong; empty if nothing is. */
   readonly detail: string;
-  /** Number of executors it brought down since its code was loaded. */
+  /** Number of executors that it ended since its code was loaded. */
   readonly kills: number;
 }
 
 /** Callbacks of a hosted function. */
 export interface HostedListener {
-  /** It brought an executor down. `isProven`: it had the executor to itself. */
+  /** It ended an executor. `isProven`: it had the executor to itself. */
   killed(killer: HostedFunction, isProven: boolean): void;
 }
 
@@ -234,7 +234,7 @@ export class HostedFunction implements AttemptGiver {
     return this.services.clock.monotonic();
   }
 
-  /** Milliseconds until it may run again after it brought executors down; else 0. */
+  /** Milliseconds until it may run again after it ended executors; else 0. */
   get parkedMs(): number {
     return this.blame.parkedMs(this.now);
   }
