@@ -92,9 +92,9 @@ test("an event that did not fire is explained by the rule that kept it away, one
   }
   const large = await runtime.explain("large", team.name, "a");
   expect(check(large, "condition large")).toMatchObject({ passes: "no", says: "false; int(object.data.v) > 10" });
-  expect(large.next).toBe("a Modified with the object as it is now is filtered: the condition large is false");
+  expect(large.next).toBe("a Modified with the object in its current state is filtered: the condition large is false");
   const fires = await runtime.explain("fires", team.name, "a");
-  expect(fires.next).toBe("a Modified with the object as it is now reaches the handler");
+  expect(fires.next).toBe("a Modified with the object in its current state reaches the handler");
   expect(fires.runs).toMatchObject([{ type: "Modified", attempt: 1, outcome: "ok" }, { type: "Added" }]);
   const givenUp = await runtime.explain("gives-up", team.name, "a");
   expect(check(givenUp, "deadLetters")).toMatchObject({ passes: "no", says: expect.stringContaining("Error: no") });
