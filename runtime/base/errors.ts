@@ -299,7 +299,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_LETTER_EMPTY: user(
     "a dead letter's body was dropped because of its function's limit",
-    "deliver the object as it is now with `watchfire redeliver FUNCTION --object NAMESPACE/NAME`, then drop the dead letter; raise delivery.deadLetters.maxSize to keep more",
+    "deliver the object's current state with `watchfire redeliver FUNCTION --object NAMESPACE/NAME`, then drop the dead letter; raise delivery.deadLetters.maxSize to keep more",
   ),
 
   // dispatch

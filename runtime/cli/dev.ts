@@ -400,7 +400,7 @@ function typeWatchOf(runtime: Host, folder: string, load: ManifestLoader, log: L
 
 /**
  * Returns whether the runtime becomes ready in time. It does not if the API server refuses a trigger, until the manifest is
- * mended.
+ * fixed.
  */
 async function readyWithin(runtime: Host, ms: number, stop: AbortSignal): Promise<boolean> {
   const late = new AbortController();

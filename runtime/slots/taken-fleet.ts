@@ -111,7 +111,7 @@ export class TakenFleet {
     const view = this.observer.look(listed, this.count, { sentAt, heardAt: clock.monotonic() });
     const others = new Set([...view.members, ...view.owners].filter((each) => each !== undefined && each !== me));
     for (const [slot, record] of view.slots.entries()) {
-      // A slot that was taken without an answer is in this process's name. It is let go of with the others.
+      // A slot that was taken without an answer is in this process's name. It is released with the others.
       const isMine = record?.holder === me;
       if (held.has(slot) || (others.size > 0 && !isMine)) continue;
       const api = leases.slot(slot);

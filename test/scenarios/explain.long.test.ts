@@ -70,7 +70,7 @@ test("an event that did not fire is explained by the rule that kept it away, one
     ["labelled", team.name, "a", "labelSelector", "sync=true, but the object's labels are: sync=no"],
     ["named", team.name, "a", "fieldSelector", "metadata.name!=a leaves it out"],
     ["deletions", team.name, "a", "events", "its Modified was filtered: Modified is not one of its events: Deleted"],
-    ["fields", team.name, "a", "changedFields", "none of its changedFields differs: .data.w"],
+    ["fields", team.name, "a", "changedFields", "its changedFields are unchanged: .data.w"],
     ["large", team.name, "a", "condition", "the condition large is false"],
     ["odd", team.name, "a", "conditionError", "the condition odd has no value: "],
     ["skips", team.name, "old", "initialEvents", "was there when the function was deployed, and initialEvents is Skip"],

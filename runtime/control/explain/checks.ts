@@ -37,7 +37,7 @@ function shard({ report: { isElsewhere } }: ObjectFacts): Check[] {
 
 function namespace({ trigger: { namespaces }, namespace, report, live }: ObjectFacts): CheckAnswer {
   if (live.type === "misnamed") return ["no", live.why];
-  if (namespace === "" && namespaces.type === "all") return ["yes", "the object has none"];
+  if (namespace === "" && namespaces.type === "all") return ["yes", "the object has no namespace"];
   switch (namespaces.type) {
     case "all":
       return ["yes", "the trigger reads all namespaces"];
@@ -109,11 +109,11 @@ function events({ trigger, report: { next } }: ObjectFacts): CheckAnswer {
 }
 
 function changedFields({ trigger, report: { next } }: ObjectFacts): CheckAnswer {
-  if (trigger.changedFields.length === 0) return ["yes", "none: any change counts"];
+  if (trigger.changedFields.length === 0) return ["yes", "empty: any change counts"];
   const fields = fieldsOf(trigger);
   if (!next || next.heldBack?.type === "events") return ["unknown", fields];
-  if (next.heldBack?.type === "changedFields") return ["no", `none differs from what the trigger knows: ${fields}`];
-  return ["yes", next.type === "Modified" ? `one differs: ${fields}` : `applies only to Modified: ${fields}`];
+  if (next.heldBack?.type === "changedFields") return ["no", `all are equal to the known state: ${fields}`];
+  return ["yes", next.type === "Modified" ? `at least one differs: ${fields}` : `applies only to Modified: ${fields}`];
 }
 
 /** Maximum characters of an expression that are shown. */

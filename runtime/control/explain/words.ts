@@ -12,7 +12,7 @@ export function because(why: HeldBack, type: EventType, trigger: Trigger, show: 
     case "events":
       return `${type} is not one of its events: ${trigger.events.join(", ")}`;
     case "changedFields":
-      return `none of its changedFields differs: ${fieldsOf(trigger)}`;
+      return `its changedFields are unchanged: ${fieldsOf(trigger)}`;
     case "condition":
       return `the condition ${why.condition} is false`;
     case "conditionError":

@@ -22,7 +22,7 @@ export const filesOf = (file: string): readonly string[] => [file, `${file}-wal`
 /**
  * Checks that the file can be written, before SQLite opens it. SQLite opens an unwritable file for reading, and then its lock
  * locks nothing. Files that it creates next to it would get the file's mode, and would block the next start even after that is
- * mended.
+ * fixed.
  * @throws WatchfireError WF_CHECKPOINT_READ_ONLY with the name of the file, or of the folder if the file does not exist yet
  */
 export function assertWritable(file: string): void {
