@@ -22,7 +22,7 @@ const changesStatus = 3;
 /** The options of commands that change a set. */
 export const deploymentOptions = {
   "dry-run": { summary: "writes nothing and shows what would change; exit status 3 if anything would" },
-  yes: { short: "y", summary: "agrees to the removal of functions; without it, a terminal is asked" },
+  yes: { short: "y", summary: "agrees to the removal of functions; without it, the command asks at a terminal" },
 } as const satisfies Record<string, Option>;
 
 /** Returns the parts of a plan that describe who deploys which set. */

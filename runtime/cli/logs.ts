@@ -22,7 +22,7 @@ export const logs = command({
   options: {
     ...runtimeOptions,
     follow: { summary: "continues with new lines until it is stopped" },
-    since: { value: "DURATION", summary: "only lines of this last time, such as 10m" },
+    since: { value: "DURATION", summary: "only lines of the last DURATION, such as 10m" },
     level: { value: "LEVEL", choices: levels, summary: "only lines of this level and above", default: "debug" },
     output: output("json"),
   },

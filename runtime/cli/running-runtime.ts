@@ -123,7 +123,7 @@ function addressOf(folder: string): string {
   const url = readAddress(folder);
   if (url !== undefined) return url;
   throw new WatchfireError("WF_CLI_UNREACHABLE", {
-    what: "this data folder does not have the URL of a runtime",
+    what: "no runtime was started with this data folder",
     actual: folder,
     hint: "start one, or name its data folder with --data, its address with --url, or its namespace in a cluster with -n",
   });

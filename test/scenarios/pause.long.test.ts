@@ -90,6 +90,6 @@ test("what is asked of a function that is not there, or where no runtime is, say
   const token = await watchfire(["pause", "greet", "--url", runtime.url, "--data", runtime.functions]);
   expect(token.stderr).toContain("WF_OBSERVE_TOKEN");
   const { stderr: nowhere } = await watchfire(["pause", "greet", "--data", runtime.functions]);
-  expect(nowhere).toContain("WF_CLI_UNREACHABLE: this data folder does not have the URL");
+  expect(nowhere).toContain("WF_CLI_UNREACHABLE: no runtime was started with this data folder");
   expect(await runtime.function("greet")).toMatchObject({ ready: true });
 });
