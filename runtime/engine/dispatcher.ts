@@ -68,7 +68,8 @@ interface DispatcherOptions {
 type HoldReason = "forbidden" | "manifest" | "command";
 
 /**
- * Passes the changes that sources receive through the functions' lanes, and maintains their checkpoints. The caller opens and
+ * Delivers the changes that sources receive to handlers, at least once and in order per object, through the functions' lanes, and
+ * maintains the checkpoints. The caller opens and
  * closes the store; nothing else may write to it meanwhile.
  */
 export class Dispatcher implements Replayer {
