@@ -69,8 +69,7 @@ type HoldReason = "forbidden" | "manifest" | "command";
 
 /**
  * Delivers the changes that sources receive to handlers, at least once and in order per object, through the functions' lanes, and
- * maintains the checkpoints. The caller opens and
- * closes the store; nothing else may write to it meanwhile.
+ * maintains the checkpoints. The caller opens and closes the store; nothing else may write to it meanwhile.
  */
 export class Dispatcher implements Replayer {
   private readonly options: DispatcherOptions;
