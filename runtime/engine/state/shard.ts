@@ -2,7 +2,7 @@
 export interface Shard {
   /** The index among the function's shards, from 0. */
   readonly number: number;
-  /** Identifies the partitioning on disk: a process that partitions the keys differently does not find this one's checkpoints. */
+  /** Identifies the partitioning on disk: a process that partitions the keys differently does not find this one's positions. */
   readonly sharding: string;
   /** Whether it has the work that belongs to no key, such as a schedule's runs. Exactly one shard of each function does. */
   readonly isFirst: boolean;

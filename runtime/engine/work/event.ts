@@ -37,7 +37,7 @@ export interface LaneEvent extends ObjectEvent {
   /** `tick`: the time of a schedule, which belongs to no object. */
   readonly kind: "event" | "tick";
   readonly view: KnownObjects;
-  /** The place in the function's order of arrival. */
+  /** The position in the function's order of arrival. */
   readonly sequence: number;
   readonly id: string;
   /** Replaced if the event stands for coalesced events of its object. */

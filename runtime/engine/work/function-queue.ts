@@ -351,7 +351,7 @@ export class FunctionQueue {
   /** Begins as many attempts as may begin. */
   pump(): void {
     const { attempts, share } = this.parts;
-    /** Lanes whose events must wait while others continue. */
+    /** Lanes whose events must wait while others go on. */
     const refused: EventLane[] = [];
     const takesTurns = attempts.takesTurns && !share.isStuck;
     while (!this.gate.isShut()) {

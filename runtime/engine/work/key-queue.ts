@@ -33,7 +33,7 @@ const mostTimed = 1_000;
 /** The delay before a failed read of a state is retried, in milliseconds. */
 const readRetryMs = 1_000;
 
-/** The interval at which a full queue checks whether changes may continue, in milliseconds: other functions may have made room. */
+/** The interval at which a full queue checks whether changes may go on, in milliseconds: other functions may have made room. */
 const roomPollMs = 1_000;
 
 /** The interval at which keys are recounted while there are too many, in milliseconds: it looks at each of 10,000. */
