@@ -237,7 +237,7 @@ export class ExecutorHandle {
     if (!("functionId" in frame)) return;
     const { functionId: id } = frame;
     if (id > this.lastFunctionId || id === 0) {
-      this.process.kill("breach", `it speaks of function ${id}, which it never had`);
+      this.process.kill("breach", `it names function ${id}, which it does not have`);
       return;
     }
     // Also for a function that was unloaded meanwhile, because its executor ends all the same.

@@ -182,7 +182,7 @@ export class SupervisorClient {
     const value = frame && parse(frame.header);
     if (frame?.type === supervisorFrame.join) {
       const { data } = joining.safeParse(value);
-      if (!data || !isSame(data.token, this.tokenOf(data.id))) return "a connection has a token of its own making";
+      if (!data || !isSame(data.token, this.tokenOf(data.id))) return "a connection has an invented token";
       const link = this.links.get(data.id);
       // Its executor may have been given up before the connection arrived.
       if (link) link.joined(socket);
@@ -191,8 +191,8 @@ export class SupervisorClient {
     }
     const { data } = greeting.safeParse(value);
     if (frame?.type !== supervisorFrame.greet || !data) return "a connection speaks as no executor does";
-    if (this.wire) return "a second supervisor greets";
-    if (!isSame(data.key, this.key)) return "a supervisor greets with a wrong key";
+    if (this.wire) return "a second supervisor connects";
+    if (!isSame(data.key, this.key)) return "a supervisor connects with a wrong key";
     this.memory = data.memory;
     this.coreCount = data.cores;
     this.welcome(socket, { ...data.rights, jit: this.options.jitless !== true });
