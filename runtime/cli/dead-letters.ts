@@ -7,7 +7,7 @@ import { reasonOf, type WaitingReplay } from "../journal/dead-letters.ts";
 import { type DeadLetterRow, deadLetterId } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
 import { command, type Invocation } from "./command.ts";
-import { type DeadLetterClient, deskOf, openFolder, openRuntime } from "./dead-letter-desk.ts";
+import { clientOf, type DeadLetterClient, openFolder, openRuntime } from "./dead-letter-client.ts";
 import { data, output } from "./options.ts";
 import { clusterRuntimeOptions, isInCluster, withRuntime } from "./running-runtime.ts";
 
@@ -39,20 +39,20 @@ export const deadLetters = command({
   async run(invocation) {
     const action = actionOf(invocation);
     if (isInCluster(invocation)) {
-      return withRuntime(invocation, (runtime) => action(deskOf(runtime)));
+      return withRuntime(invocation, (runtime) => action(clientOf(runtime)));
     }
     const { url, data } = invocation.options;
     const folder = invocation.given.has("data") ? data : (readEnvironment().dataFolder ?? data);
-    const desk = url === undefined ? openFolder(folder) : openRuntime(url, readToken(folder));
+    const client = url === undefined ? openFolder(folder) : openRuntime(url, readToken(folder));
     try {
-      return await action(desk);
+      return await action(client);
     } finally {
-      await desk.close();
+      await client.close();
     }
   },
 });
 
-type Action = (desk: DeadLetterClient) => Promise<number>;
+type Action = (client: DeadLetterClient) => Promise<number>;
 
 /** @throws WatchfireError WF_CLI_USAGE for invalid combinations of arguments */
 function actionOf({ operands, options: values, given }: Invocation<typeof options>): Action {
@@ -68,15 +68,15 @@ function actionOf({ operands, options: values, given }: Invocation<typeof option
   switch (name) {
     case "list":
       if (ids.length > 0 || all) throw usage("list takes no ID and no --all", undefined, ids.join(" ") || undefined);
-      return (desk) => list(desk, { after, function: only }, isJson);
+      return (client) => list(client, { after, function: only }, isJson);
     case "show":
       if (ids.length !== 1 || all) throw usage("show takes one ID", undefined, ids.join(" ") || undefined);
-      return (desk) => show(desk, ids[0] ?? "");
+      return (client) => show(client, ids[0] ?? "");
     case "replay":
     case "drop":
       if (all && ids.length > 0) throw usage(`${name} takes IDs or --all, not both`, undefined, ids.join(" "));
-      if (all) return (desk) => settleAll(desk, name, only, isJson);
-      if (ids.length > 0 && ids.length <= mostIds) return (desk) => settle(desk, name, ids, isJson);
+      if (all) return (client) => settleAll(client, name, only, isJson);
+      if (ids.length > 0 && ids.length <= mostIds) return (client) => settle(client, name, ids, isJson);
       throw usage(`${name} takes 1 to ${mostIds} IDs, or --all`, undefined, ids.length);
     default:
       throw usage("dead-letters takes list, show, replay or drop", undefined, name);
@@ -87,20 +87,20 @@ const usage = (what: string, hint = "run `watchfire dead-letters --help`", actua
   new WatchfireError("WF_CLI_USAGE", { what, hint, actual });
 
 async function list(
-  desk: DeadLetterClient,
+  client: DeadLetterClient,
   page: { after: string | undefined; function: string | undefined },
   isJson: boolean,
 ) {
-  const letters = await desk.list(page);
+  const letters = await client.list(page);
   const of = page.function === undefined ? "" : ` of function ${page.function}`;
   const text = letters.length === 0 ? `no dead letters${of}` : rows(letters).join("\n");
   process.stdout.write(`${isJson ? JSON.stringify(letters, null, 2) : text}\n`);
-  await tellOthers(desk);
+  await reportOthers(client);
   return 0;
 }
 
-async function tellOthers(desk: DeadLetterClient): Promise<void> {
-  const others = await desk.others();
+async function reportOthers(client: DeadLetterClient): Promise<void> {
+  const others = await client.others();
   if (others !== undefined) process.stderr.write(`${others}\n`);
 }
 
@@ -124,18 +124,18 @@ function rows(letters: readonly DeadLetterRow[]): string[] {
 
 const firstLine = (text: string): string => text.split("\n", 1)[0]?.slice(0, 100) ?? "";
 
-async function show(desk: DeadLetterClient, id: string): Promise<number> {
-  process.stdout.write(`${JSON.stringify(await desk.show(id), null, 2)}\n`);
+async function show(client: DeadLetterClient, id: string): Promise<number> {
+  process.stdout.write(`${JSON.stringify(await client.show(id), null, 2)}\n`);
   return 0;
 }
 
 async function settle(
-  desk: DeadLetterClient,
+  client: DeadLetterClient,
   action: "replay" | "drop",
   ids: readonly string[],
   isJson: boolean,
 ): Promise<number> {
-  const waiting = (await desk[action](ids)) ?? [];
+  const waiting = (await client[action](ids)) ?? [];
   report({ action, count: new Set(ids).size, left: 0, waiting }, isJson);
   return 0;
 }
@@ -166,33 +166,33 @@ const waitsFor = (name: string, message: string): string =>
 
 /** Settles the letters that exist now. Letters of events that fail again meanwhile are not included. */
 async function settleAll(
-  desk: DeadLetterClient,
+  client: DeadLetterClient,
   action: "replay" | "drop",
   only: string | undefined,
   isJson: boolean,
 ): Promise<number> {
   const ids: string[] = [];
-  for (let page = await desk.list({ function: only }); page.length > 0; ) {
+  for (let page = await client.list({ function: only }); page.length > 0; ) {
     ids.push(...page.map(({ id }) => id));
-    page = page.length < deadLetterPageSize ? [] : await desk.list({ after: ids.at(-1), function: only });
+    page = page.length < deadLetterPageSize ? [] : await client.list({ after: ids.at(-1), function: only });
   }
-  if (ids.length === 0 && only !== undefined) await assertKnown(desk, only);
+  if (ids.length === 0 && only !== undefined) await assertKnown(client, only);
   const waiting: WaitingReplay[] = [];
   const refusals: RefusedLetter[] = [];
   for (let start = 0; start < ids.length; start += mostIds) {
-    refusals.push(...(await settleEach(desk, action, ids.slice(start, start + mostIds), waiting)));
+    refusals.push(...(await settleEach(client, action, ids.slice(start, start + mostIds), waiting)));
   }
   const left = refusals.length;
   reportRefusedLetters(refusals);
   report({ action, count: ids.length - left, left, waiting }, isJson);
-  await tellOthers(desk);
+  await reportOthers(client);
   return left === 0 ? 0 : 1;
 }
 
 /** Reports an unknown function, unless other replicas may have letters of it. @throws WatchfireError WF_RUNTIME_NO_FUNCTION */
-async function assertKnown(desk: DeadLetterClient, name: string): Promise<void> {
-  const names = await desk.functions();
-  if (names.includes(name) || (await desk.others()) !== undefined) return;
+async function assertKnown(client: DeadLetterClient, name: string): Promise<void> {
+  const names = await client.functions();
+  if (names.includes(name) || (await client.others()) !== undefined) return;
   throw new WatchfireError("WF_RUNTIME_NO_FUNCTION", {
     what: "no function of this name runs or has dead letters",
     actual: name,
@@ -220,13 +220,13 @@ function reportRefusedLetters(refusals: readonly RefusedLetter[]): void {
  * that wait to `waiting`.
  */
 async function settleEach(
-  desk: DeadLetterClient,
+  client: DeadLetterClient,
   action: "replay" | "drop",
   ids: readonly string[],
   waiting: WaitingReplay[],
 ): Promise<readonly RefusedLetter[]> {
   try {
-    waiting.push(...((await desk[action](ids)) ?? []));
+    waiting.push(...((await client[action](ids)) ?? []));
     return [];
   } catch (error) {
     if (!(error instanceof WatchfireError) || !refusalCodes.has(error.code)) throw error;
@@ -234,7 +234,7 @@ async function settleEach(
     if (id !== undefined && ids.length === 1) return [{ id, message: error.message }];
   }
   const refusals: RefusedLetter[] = [];
-  for (const id of ids) refusals.push(...(await settleEach(desk, action, [id], waiting)));
+  for (const id of ids) refusals.push(...(await settleEach(client, action, [id], waiting)));
   return refusals;
 }
 

@@ -38,21 +38,21 @@ type NamedRun = RunsAnswer["runs"][number] & { readonly function: string };
 
 /** Delivers the last event again: unchanged or, if its object has changed since, in the present state. */
 async function replayLast({ runtime, say }: DevKeysParts): Promise<void> {
-  const { desk } = runtime;
+  const { controlApi } = runtime;
   let last: NamedRun | undefined;
   for (const { name } of runtime.functions) {
-    const [run] = (await desk.runs(name)).runs;
+    const [run] = (await controlApi.runs(name)).runs;
     if (run && (!last || run.at > last.at)) last = { ...run, function: name };
   }
   if (!last) return say("replay: nothing has run yet");
   const { function: name, id, type, kind, object } = last;
   say(`replay: ${name} ${type} ${kind} ${object}`);
   try {
-    await desk.redeliver(name, { run: id });
+    await controlApi.redeliver(name, { run: id });
   } catch (error) {
     if (!(error instanceof WatchfireError) || error.code !== "WF_RUNTIME_NOT_REDELIVERED") throw error;
     const [namespace = "", of] = object.includes("/") ? object.split("/") : ["", object];
-    await desk.redeliver(name, { object: { namespace, name: of ?? "" } });
+    await controlApi.redeliver(name, { object: { namespace, name: of ?? "" } });
   }
 }
 
@@ -76,12 +76,12 @@ async function openConsole({ runtime, say }: DevKeysParts): Promise<void> {
 
 /** Resumes all functions if one of them was paused, otherwise pauses all. */
 async function togglePause({ runtime, say }: DevKeysParts): Promise<void> {
-  const { desk } = runtime;
+  const { controlApi } = runtime;
   const reports = runtime.status().functions;
   const isPaused = reports.some(({ paused }) => paused === "command");
   for (const { name } of reports) {
     try {
-      say((await desk[isPaused ? "resume" : "pause"](name)).says);
+      say((await controlApi[isPaused ? "resume" : "pause"](name)).says);
     } catch (error) {
       say(error instanceof Error ? error.message : String(error));
     }

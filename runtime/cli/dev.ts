@@ -175,7 +175,7 @@ export const dev = command({
           const { samples: record } = cluster;
           const manifests = () => runtime.functions.map(({ file }) => file);
           const samples = record && new SampleKeeper({ manifests, transport, record, data: options.data, log });
-          const told = new Set<string>();
+          const reported = new Set<string>();
           const types = typeWatchOf(runtime, folder, load, log, stop);
           watchFolder(folder, {
             clock: systemClock,
@@ -185,13 +185,13 @@ export const dev = command({
                 refreshTypes(runtime, log);
                 return samples?.look();
               });
-              void tellOfHandlers(folder, load, told);
+              void reportHandlers(folder, load, reported);
               types.changed();
             },
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
           refreshTypes(runtime, log);
-          await tellOfHandlers(folder, load, told);
+          await reportHandlers(folder, load, reported);
           await samples?.look();
           types.changed();
         },
@@ -312,7 +312,7 @@ async function openEmbedded(folder: string): Promise<DevCluster> {
  * Prints the warnings of `watchfire validate` that need only the folder: stray files, calls without a permission, and unused values.
  * Each is printed once.
  */
-async function tellOfHandlers(folder: string, load: ManifestLoader, told: Set<string>): Promise<void> {
+async function reportHandlers(folder: string, load: ManifestLoader, reported: Set<string>): Promise<void> {
   const loaded = await load().catch(ignoreUnreadableValues);
   if (!loaded) return;
   const warnings = [
@@ -320,9 +320,9 @@ async function tellOfHandlers(folder: string, load: ManifestLoader, told: Set<st
     ...compareHandlers(folder, loaded).warnings,
     ...loaded.unused,
   ];
-  for (const { message } of warnings) if (!told.has(message)) warn(message);
-  told.clear();
-  for (const { message } of warnings) told.add(message);
+  for (const { message } of warnings) if (!reported.has(message)) warn(message);
+  reported.clear();
+  for (const { message } of warnings) reported.add(message);
 }
 
 /** Keeps its objects in the data folder, as the embedded cluster does. @throws WatchfireError of the dev section */

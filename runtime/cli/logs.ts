@@ -5,7 +5,7 @@ import { logAnswerSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
 import { readDuration } from "./operand.ts";
 import { output } from "./options.ts";
-import { functionOperand, functionPath, runtimeOptions, tellElsewhere, withRuntime } from "./running-runtime.ts";
+import { functionOperand, functionPath, reportElsewhere, runtimeOptions, withRuntime } from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
 
 /** How long one request waits for a line, in seconds. The endpoints close a connection that is silent for 15. */
@@ -42,7 +42,7 @@ export const logs = command({
         last = answer.lines.at(-1)?.number ?? last;
         return answer;
       };
-      tellElsewhere(await more(0));
+      reportElsewhere(await more(0));
       if (!given.has("follow")) return 0;
       const stop = stopSignal(readEnvironment());
       const stopped = untilAborted(stop);

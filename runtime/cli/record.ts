@@ -11,7 +11,7 @@ import { type RecordAnswer, recordAnswerSchema, redeliveriesSchema } from "../ob
 import { command, type Invocation } from "./command.ts";
 import { readFolder, readObject } from "./operand.ts";
 import { functions as functionsFolder } from "./options.ts";
-import { functionOperand, functionPath, runtimeOptions, tellElsewhere, withRuntime } from "./running-runtime.ts";
+import { functionOperand, functionPath, reportElsewhere, runtimeOptions, withRuntime } from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
 
 /** How long one request waits, in seconds. The endpoints close a connection that is silent for 15. */
@@ -52,7 +52,7 @@ export const record = command({
       const begun = await ask(given.has("follow") ? {} : { count });
       let { recording } = begun;
       process.stderr.write(`recording the events of ${name}\n`);
-      tellElsewhere(begun);
+      reportElsewhere(begun);
       if (told) await runtime.ask(redeliveriesSchema, functionPath(name, "redeliver"), { object: told });
       let lastAt = systemClock.monotonic();
       while (recording !== undefined && !stop.aborted) {

@@ -2,7 +2,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { type Redeliveries, type RedeliverQuestion, redeliveriesSchema } from "../observe/control-api.ts";
 import { command, type Invocation } from "./command.ts";
 import { readObject } from "./operand.ts";
-import { functionOperand, functionPath, runtimeOptions, tellElsewhere, withRuntime } from "./running-runtime.ts";
+import { functionOperand, functionPath, reportElsewhere, runtimeOptions, withRuntime } from "./running-runtime.ts";
 
 const options = {
   ...runtimeOptions,
@@ -30,7 +30,7 @@ export const redeliver = command({
       return answer;
     });
     process.stdout.write(`${render(answer)}\n`);
-    tellElsewhere(answer);
+    reportElsewhere(answer);
     const isInVain = answer.queued === 0 && answer.skipped.some(({ why }) => why === "filtered");
     return isInVain || answer.skipped.some(({ why }) => why === "full") ? 1 : 0;
   },

@@ -144,6 +144,6 @@ export function functionOperand(command: string, operands: readonly string[]): s
 export const functionPath = (name: string, rest: string): string => `functions/${encodeURIComponent(name)}/${rest}`;
 
 /** Writes to stderr where the function's other shards are, which the answer does not cover. */
-export function tellElsewhere({ elsewhere }: { readonly elsewhere?: string | undefined }): void {
+export function reportElsewhere({ elsewhere }: { readonly elsewhere?: string | undefined }): void {
   if (elsewhere !== undefined) process.stderr.write(`this covers only the shards here: ${clean(elsewhere)}\n`);
 }

@@ -5,7 +5,7 @@ import { type RunsAnswer, runFiltersSchema, runsAnswerSchema } from "../observe/
 import { command } from "./command.ts";
 import { readDuration } from "./operand.ts";
 import { output } from "./options.ts";
-import { functionOperand, functionPath, runtimeOptions, tellElsewhere, withRuntime } from "./running-runtime.ts";
+import { functionOperand, functionPath, reportElsewhere, runtimeOptions, withRuntime } from "./running-runtime.ts";
 
 const outcomes = runFiltersSchema.shape.outcome.unwrap().options;
 
@@ -32,7 +32,7 @@ export const runs = command({
     const answer = await withRuntime(invocation, (runtime) => runtime.ask(runsAnswerSchema, `${path}?${query}`));
     const text = options.output === "json" ? JSON.stringify(answer, null, 2) : render(name, answer);
     process.stdout.write(`${text}\n`);
-    tellElsewhere(answer);
+    reportElsewhere(answer);
     return 0;
   },
 });

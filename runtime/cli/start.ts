@@ -164,17 +164,17 @@ export const start = command({
       const begin = async (runtime: Host) => {
         log.info({ cluster: transport.description, url: runtime.url }, "started");
         if (elects) log.info({}, slots === undefined ? "running for the lease" : "joining the fleet");
-        const tellEmpty = () => {
+        const reportEmpty = () => {
           const looked = [
             ...(folder === undefined ? [] : [`${resolve(folder)}/NAME/function.yaml`, `${resolve(folder)}/*.yaml`]),
             ...(deployed ? [`what \`watchfire deploy\` brings for ${namespace}/${account}`] : []),
           ];
           if (isEmpty(runtime.status())) log.info({ looked }, "no functions yet");
         };
-        if (!elects) tellEmpty();
+        if (!elects) reportEmpty();
         await runtime.untilReady(stop);
         // Before it has its Lease, or has joined its fleet, it may not have read any functions.
-        if (elects) tellEmpty();
+        if (elects) reportEmpty();
         log.info({}, "ready");
       };
       await serve({ ...runs, slots, ...(elects && { election: candidate(environment) }) }, stop, begin);

@@ -52,7 +52,7 @@ export interface Acting
 }
 
 /** Creates the operations on one function that the endpoints offer to commands. */
-export function functionDesk(parts: ControlApiParts): ControlApi {
+export function createControlApi(parts: ControlApiParts): ControlApi {
   const { recorder, acting: of, elsewhere = () => undefined, redactor, functionLog, transport, clock, log } = parts;
   const { history, names } = parts;
   /** Lower than the number of any line of this process. */

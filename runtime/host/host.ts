@@ -30,7 +30,7 @@ import {
   makeComponents,
   type RuntimeOptions,
 } from "./components.ts";
-import { type Acting, functionDesk } from "./control-api.ts";
+import { type Acting, createControlApi } from "./control-api.ts";
 import { DataDirLock } from "./data-dir-lock.ts";
 import { explainFunction } from "./explain-function.ts";
 import { FleetOwner } from "./fleet-owner.ts";
@@ -57,7 +57,7 @@ export class Host {
   /** Resolves with the reason why it cannot continue: another replica has the Lease or the store, or no store can be opened. */
   readonly lost: Promise<WatchfireError>;
   /** The operations on one function, for commands. */
-  readonly desk: ControlApi;
+  readonly controlApi: ControlApi;
   private readonly options: RuntimeOptions;
   private readonly components: Components;
   private readonly dataDir: DataDirLock;
@@ -99,7 +99,7 @@ export class Host {
     };
     this.ownership = slots === undefined ? new SoleOwner(parts, journal) : new FleetOwner(parts, slots);
     this.publisher = this.statusPublisher();
-    this.desk = functionDesk({
+    this.controlApi = createControlApi({
       acting: (name) => this.acting(name, "the function is"),
       elsewhere: (name) => this.ownership.elsewhere(name),
       names: () => this.ownership.names,
@@ -411,7 +411,7 @@ export class Host {
       token: keepToken(data),
       deadLetters: () => this.ownership.deadLetters,
       explain: (question: ExplainQuestion) => this.explain(question),
-      functions: this.desk,
+      functions: this.controlApi,
       clock,
       // Its code is loaded when a browser asks for it.
       console:

@@ -159,18 +159,18 @@ export interface ControlApi {
 }
 
 /** The routes below `/functions`. */
-export function functionRoutes(desk: ControlApi, underWay: UnderWay): Hono {
+export function functionRoutes(api: ControlApi, underWay: UnderWay): Hono {
   const app = new Hono();
   const nameOf = (c: Context) => c.req.param("name") ?? "";
-  app.post("/:name/pause", async (c) => c.json(await underWay.answer("the pause", () => desk.pause(nameOf(c)))));
+  app.post("/:name/pause", async (c) => c.json(await underWay.answer("the pause", () => api.pause(nameOf(c)))));
   app.post("/:name/resume", async (c) =>
-    c.json(await underWay.answer("the end of the pause", () => desk.resume(nameOf(c)))),
+    c.json(await underWay.answer("the end of the pause", () => api.resume(nameOf(c)))),
   );
   for (const path of ["/runs", "/:name/runs"]) {
     app.get(path, async (c) => {
       const asked = runFiltersSchema.safeParse(c.req.query());
       if (!asked.success) return c.json({ error: z.prettifyError(asked.error) }, 400);
-      return c.json(await desk.runs(c.req.param("name"), asked.data));
+      return c.json(await api.runs(c.req.param("name"), asked.data));
     });
   }
   for (const path of ["/logs", "/:name/logs"]) {
@@ -180,20 +180,20 @@ export function functionRoutes(desk: ControlApi, underWay: UnderWay): Hono {
         return c.json({ error: "the query is after=NUMBER&since=TIME&wait=SECONDS, 10 at most" }, 400);
       const { after, wait, since } = asked.data;
       const from = since === undefined ? undefined : Date.parse(since);
-      return c.json(await desk.logs(c.req.param("name"), after, wait * 1000, from));
+      return c.json(await api.logs(c.req.param("name"), after, wait * 1000, from));
     });
   }
   app.post("/:name/redeliver", async (c) => {
     const asked = redeliverQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
     if (!asked.success) return c.json({ error: "the body names an object, all, a run or a job" }, 400);
-    const answer = await underWay.answer("the redelivery", () => desk.redeliver(nameOf(c), asked.data));
+    const answer = await underWay.answer("the redelivery", () => api.redeliver(nameOf(c), asked.data));
     if (answer.job !== undefined) underWay.assertSaves("the redelivery");
     return c.json(answer);
   });
   app.post("/:name/record", async (c) => {
     const asked = recordQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
     if (!asked.success) return c.json({ error: "the body has a count, or a recording and seconds to wait" }, 400);
-    return c.json(await desk.record(nameOf(c), asked.data));
+    return c.json(await api.record(nameOf(c), asked.data));
   });
   return app;
 }

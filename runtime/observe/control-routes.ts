@@ -47,14 +47,14 @@ export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono {
     return c.json(await parts.explain({ function: c.req.param("function"), ...asked.data }));
   });
   app.route("/functions", functionRoutes(parts.functions, underWay));
-  const desk = () => parts.deadLetters();
+  const api = () => parts.deadLetters();
   app.get("/dead-letters", async (c) => {
     const asked = deadLettersQuestionSchema.safeParse(c.req.query());
     if (!asked.success) return c.json({ error: "after takes a dead letter's id" }, 400);
     const { after, function: name } = asked.data;
-    return c.json((await desk().list({ after, function: name })).map(describeSummary));
+    return c.json((await api().list({ after, function: name })).map(describeSummary));
   });
-  app.get("/dead-letters/:id", async (c) => c.json(describeDeadLetter(await desk().show(c.req.param("id")))));
+  app.get("/dead-letters/:id", async (c) => c.json(describeDeadLetter(await api().show(c.req.param("id")))));
   for (const action of ["replay", "drop"] as const) {
     app.post(`/dead-letters/${action}`, async (c) => {
       const asked = idsSchema.safeParse(await c.req.json().catch(() => undefined));
@@ -62,7 +62,7 @@ export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono {
       const { ids } = asked.data;
       const waiting = await underWay.answer(
         `the ${action} of dead letters`,
-        async () => (await desk()[action](ids)) ?? [],
+        async () => (await api()[action](ids)) ?? [],
       );
       return c.json(action === "replay" ? { waiting } : {});
     });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type ControlApiParts, functionDesk } from "../../runtime/host/control-api.ts";
+import { type ControlApiParts, createControlApi } from "../../runtime/host/control-api.ts";
 import type { ControlApi } from "../../runtime/observe/control-api.ts";
 import { trigger } from "../rbac/trigger.ts";
 import { VirtualClock } from "../virtual-clock.ts";
@@ -12,7 +12,7 @@ const shard = {
 };
 
 const deskOf = (elsewhere?: string): ControlApi =>
-  functionDesk({
+  createControlApi({
     known: () => ["greet"],
     acting: () => [shard],
     elsewhere: () => elsewhere,
@@ -22,12 +22,12 @@ const deskOf = (elsewhere?: string): ControlApi =>
     log: { info: () => {} },
   } as unknown as ControlApiParts);
 
-const questions: readonly [string, (desk: ControlApi) => Promise<object>][] = [
-  ["runs", (desk) => desk.runs("greet")],
-  ["logs", (desk) => desk.logs("greet", 0, 0)],
-  ["record", (desk) => desk.record("greet", { count: 1 })],
-  ["redeliver --all", (desk) => desk.redeliver("greet", { all: true })],
-  ["pause", (desk) => desk.pause("greet")],
+const questions: readonly [string, (api: ControlApi) => Promise<object>][] = [
+  ["runs", (api) => api.runs("greet")],
+  ["logs", (api) => api.logs("greet", 0, 0)],
+  ["record", (api) => api.record("greet", { count: 1 })],
+  ["redeliver --all", (api) => api.redeliver("greet", { all: true })],
+  ["pause", (api) => api.pause("greet")],
 ];
 
 test.each(questions)("the answer to %s says where the function's other shards are, if any", async (_, ask) => {

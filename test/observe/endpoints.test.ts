@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import { openRuntime } from "../../runtime/cli/dead-letter-desk.ts";
+import { openRuntime } from "../../runtime/cli/dead-letter-client.ts";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/journal/batch.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
 import type { ControlApi } from "../../runtime/observe/control-api.ts";

@@ -60,11 +60,11 @@ function source({ source: status, report: { position }, show }: ObjectFacts): Ch
 }
 
 function object({ live, report: { known }, show }: ObjectFacts): CheckAnswer {
-  const told = !known ? "the trigger has not seen it" : `the trigger knows it at ${known.resourceVersion}`;
+  const state = !known ? "the trigger has not seen it" : `the trigger knows it at ${known.resourceVersion}`;
   switch (live.type) {
     case "there": {
       const { resourceVersion } = live.change.meta;
-      return ["yes", `there, at ${resourceVersion}; ${known?.deleted ? "the trigger knows it as deleted" : told}`];
+      return ["yes", `there, at ${resourceVersion}; ${known?.deleted ? "the trigger knows it as deleted" : state}`];
     }
     case "gone":
       if (!known) return ["no", "there is no object of this name, and the trigger has not seen one"];

@@ -82,8 +82,8 @@ export async function explain(
     ? asked.map((schedule) => explainSchedule(schedule, dispatch.schedule(schedule.name), trouble, show))
     : [];
   // A question with a schedule's name is about the schedule, and not about an object of another trigger.
-  const told = scheduled.length > 0 ? scheduled : explained;
-  return { function: report, object: { namespace, name }, triggers: told };
+  const reports = scheduled.length > 0 ? scheduled : explained;
+  return { function: report, object: { namespace, name }, triggers: reports };
 }
 
 const notRead: LiveObject = { type: "unknown", why: "not looked for: the trigger does not read its namespace" };

@@ -29,7 +29,7 @@ export interface RedelivererParts extends LookParts {
 export type EarlierRun = Pick<PastRun, "id" | "trigger" | "key" | "type" | "resourceVersion">;
 
 /** The function whose events are redelivered. */
-export interface Retold {
+export interface RedeliveryTarget {
   readonly name: string;
   readonly triggers: readonly Trigger[];
   readonly dispatch: FunctionDispatch;
@@ -51,14 +51,14 @@ export class Redeliverer {
   }
 
   /** Redelivers an object's current state, for each trigger that selects it. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED */
-  async object(of: Retold, object: Pick<Change["meta"], "namespace" | "name">): Promise<RedeliveryCounts> {
+  async object(of: RedeliveryTarget, object: Pick<Change["meta"], "namespace" | "name">): Promise<RedeliveryCounts> {
     assertWatches(of, shown(objectKey(object)));
     const tally: RedeliveryCounts = new Map();
     const whys: string[] = [];
     for (const trigger of of.triggers) {
       const { position } = await of.dispatch.object(trigger.name, object);
       const became = position
-        ? await this.tell(of, trigger, object)
+        ? await this.deliver(of, trigger, object)
         : { why: `it does not read ${object.namespace === "" ? "objects without a namespace" : object.namespace}` };
       if (typeof became === "string") add(tally, became);
       else whys.push(`by the trigger ${trigger.name}, ${became.why}`);
@@ -72,7 +72,7 @@ export class Redeliverer {
    * Redelivers the current state of every object that the triggers select. Results are counted in `tally` as it proceeds.
    * @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED
    */
-  async all(of: Retold, tally: RedeliveryCounts): Promise<void> {
+  async all(of: RedeliveryTarget, tally: RedeliveryCounts): Promise<void> {
     const { triggers, dispatch, sourceOf } = of;
     assertWatches(of, of.name);
     for (const trigger of triggers) {
@@ -92,7 +92,7 @@ export class Redeliverer {
    * @throws WatchfireError WF_RUNTIME_NO_RUN, WF_RUNTIME_NOT_REDELIVERED, or why the letter cannot be replayed
    */
   async run(
-    { name, dispatch, triggers, sourceOf }: Retold,
+    { name, dispatch, triggers, sourceOf }: RedeliveryTarget,
     id: string,
     earlier?: EarlierRun,
   ): Promise<RedeliveryCounts> {
@@ -129,7 +129,7 @@ export class Redeliverer {
   }
 
   /** Runs a schedule at once. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED if another shard has it */
-  async schedule({ dispatch }: Pick<Retold, "dispatch">, trigger: string): Promise<RedeliveryCounts> {
+  async schedule({ dispatch }: Pick<RedeliveryTarget, "dispatch">, trigger: string): Promise<RedeliveryCounts> {
     const became = dispatch.runNow(trigger);
     if (became === undefined) throw refused("another shard of the function has the schedule", trigger);
     await dispatch.saved();
@@ -137,8 +137,8 @@ export class Redeliverer {
   }
 
   /** Reports on one object, once its own events have been received. */
-  private async tell(
-    { dispatch, sourceOf }: Retold,
+  private async deliver(
+    { dispatch, sourceOf }: RedeliveryTarget,
     trigger: Trigger,
     { namespace, name }: Pick<Change["meta"], "namespace" | "name">,
   ): Promise<Redelivery | { readonly why: string }> {
@@ -203,7 +203,7 @@ const refused = (what: string, actual?: string, hint?: string): WatchfireError =
   new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", { what, actual, ...(hint !== undefined && { hint }) });
 
 /** Refuses functions that only have schedules, which concern no object: a scheduled time is redelivered by its run. */
-function assertWatches({ name, triggers }: Retold, actual: string): void {
+function assertWatches({ name, triggers }: RedeliveryTarget, actual: string): void {
   if (triggers.length > 0) return;
   const hint = `\`watchfire runs ${name}\` shows the runs, and \`watchfire redeliver ${name} --run ID\` delivers one again`;
   throw refused("the function has only schedules, which have no object", actual, hint);

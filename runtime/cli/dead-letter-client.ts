@@ -69,10 +69,10 @@ function openStopped(folder: string): DeadLetterClient {
 
 /** Connects to a runtime. `token`: from its data folder. @throws WatchfireError WF_CLI_USAGE unless `url` is http or https */
 export const openRuntime = (url: string, token: string | undefined): DeadLetterClient =>
-  deskOf(new RuntimeClient(url, token));
+  clientOf(new RuntimeClient(url, token));
 
 /** Returns the dead letters of a runtime. */
-export function deskOf(runtime: RuntimeClient): DeadLetterClient {
+export function clientOf(runtime: RuntimeClient): DeadLetterClient {
   return {
     list: (page) => {
       const query = new URLSearchParams(Object.entries(page).filter(([, value]) => value !== undefined));
