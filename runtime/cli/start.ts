@@ -105,9 +105,9 @@ export const start = command({
     // Everyone who reaches the streams can write them, so the Lease decides who may. It also names checkpoints that are still on
     // NATS.
     const elects = given.has("leader-elect") || nats !== undefined;
-    if (store === "kubernetes" && !elects) {
+    if (store !== "sqlite" && !elects) {
       throw new WatchfireError("WF_CLI_USAGE", {
-        what: "--store kubernetes needs --leader-elect: every runtime that can reach the Secrets may write them",
+        what: `--store ${store} needs --leader-elect: every runtime that can reach the store may write it`,
       });
     }
     const slots = readSlots(options.slots, store);
