@@ -1,3 +1,4 @@
+import { controlCodes } from "./error-codes/control.ts";
 import { deployedCodes } from "./error-codes/deployed.ts";
 import { type ErrorClass, type ErrorEntry, system, user } from "./error-codes/entry.ts";
 import { leaseCodes } from "./error-codes/lease.ts";
@@ -367,6 +368,8 @@ export const errorCodes = {
     "a namespace that the functions or their runtime need does not exist",
     "create it with `kubectl create namespace NAME` and grant the rights in it, or remove it from the manifests",
   ),
+
+  ...controlCodes,
 
   // observe
   WF_OBSERVE_LISTEN: user(
