@@ -49,7 +49,10 @@ export class ConsoleAccess {
   private number = 0;
 
   /** @param secret returns 32 random bytes as text */
-  constructor(clock: Pick<Clock, "monotonic" | "now">, secret: () => string = () => randomBytes(32).toString("base64url")) {
+  constructor(
+    clock: Pick<Clock, "monotonic" | "now">,
+    secret: () => string = () => randomBytes(32).toString("base64url"),
+  ) {
     this.clock = clock;
     this.secret = secret;
   }

@@ -5,7 +5,13 @@ import type { DeadLetter, DeadLetterSummary } from "../journal/batch.ts";
 import type { DeadLetterPage } from "../journal/checkpoint.ts";
 import type { WaitingReplay } from "../journal/dead-letters.ts";
 import { type ControlApi, functionRoutes } from "./control-api.ts";
-import { type DeadLetterDetail, deadLetterId, describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
+import {
+  type DeadLetterDetail,
+  deadLetterId,
+  describeDeadLetter,
+  describeFailure,
+  describeSummary,
+} from "./dead-letter.ts";
 import { type ExplainQuestion, type Explanation, nameSchema, namespaceSchema } from "./explanation.ts";
 import type { UnderWay } from "./under-way.ts";
 

@@ -144,7 +144,11 @@ export async function servedConsole({ accounts }: { readonly accounts?: AccountR
     });
   /** Logs a browser in; returns what it sends with each request. */
   const login = async () => {
-    const answer = await ask("/api/session", { method: "POST", headers: { origin }, body: { code: access.newCode(tokenCaller) } });
+    const answer = await ask("/api/session", {
+      method: "POST",
+      headers: { origin },
+      body: { code: access.newCode(tokenCaller) },
+    });
     const cookie = answer.headers["set-cookie"]?.split(";")[0] ?? "";
     const { proof } = JSON.parse(answer.body) as { proof: string };
     return { cookie, "x-watchfire-proof": proof, origin };

@@ -51,6 +51,9 @@ spec:
         {{- if .Values.console.enabled }}
         - --console
         {{- end }}
+        {{- if .Values.tokenReview.enabled }}
+        - --token-review
+        {{- end }}
         - --cache-limit={{ .Values.cacheLimit }}
         - --history-size={{ .Values.history.size }}
         - --history-age={{ .Values.history.age }}

@@ -34,7 +34,8 @@ interface AccountReviewsParts {
 }
 
 /** The audience of tokens that are for one runtime alone. */
-export const audienceOfRuntime = (namespace: string, account: string): string => `watchfire.dev/${namespace}/${account}`;
+export const audienceOfRuntime = (namespace: string, account: string): string =>
+  `watchfire.dev/${namespace}/${account}`;
 
 /** Knows accounts of the cluster by their tokens, and what they may do: the API server decides both. */
 export class AccountReviews {

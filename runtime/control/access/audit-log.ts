@@ -1,4 +1,4 @@
-import { type Clock } from "../../base/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../observe/log.ts";
 
 /** One change that somebody asked for. */

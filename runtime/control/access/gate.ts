@@ -9,11 +9,8 @@ import type { AccountReviews } from "./account-reviews.ts";
 import type { AuditEntry, AuditLog } from "./audit-log.ts";
 import { type Caller, nameOf, tokenCaller } from "./caller.ts";
 import { type Operation, operationOf } from "./operation.ts";
+import { reasonHeader, reasonLimit } from "./reason.ts";
 
-/** The header with the reason of a change, percent-encoded. */
-export const reasonHeader = "watchfire-reason";
-/** Most characters of a reason. */
-export const reasonLimit = 500;
 /** Dead letters of one change that the log names, and whose functions it names. */
 const mostNamed = 20;
 

@@ -48,7 +48,12 @@ export async function operationOf({ method, path, query, body }: AskedRequest): 
   return { right: "update", action, ...(letters && { letters }) };
 }
 
-function readOf(room: string, second: string | undefined, third: string | undefined, only: string | undefined): Operation {
+function readOf(
+  room: string,
+  second: string | undefined,
+  third: string | undefined,
+  only: string | undefined,
+): Operation {
   if (room === "functions" && second !== undefined && (third !== undefined || !ofAll.has(second))) {
     return { right: "get", name: second };
   }

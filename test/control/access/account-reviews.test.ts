@@ -42,7 +42,13 @@ test("an answer counts for a minute, also a refusal, and for whoever asks meanwh
   expect(asked.at(-1)?.spec).toMatchObject({
     user: "ada",
     groups: ["oncall"],
-    resourceAttributes: { group: "watchfire.dev", resource: "functions", verb: "update", name: "greet", namespace: "ops" },
+    resourceAttributes: {
+      group: "watchfire.dev",
+      resource: "functions",
+      verb: "update",
+      name: "greet",
+      namespace: "ops",
+    },
   });
 });
 
@@ -85,7 +91,9 @@ test("a token for this runtime is reviewed for its audience, any other for the A
 
 test("an authenticator that did not check the audience is not believed", async () => {
   const { reviews } = reviewed(() => ada);
-  await expect(reviews.callerOf(jwt({ aud: [audienceOfRuntime("ops", "watchfire")] }))).rejects.toThrow("WF_CONTROL_TOKEN");
+  await expect(reviews.callerOf(jwt({ aud: [audienceOfRuntime("ops", "watchfire")] }))).rejects.toThrow(
+    "WF_CONTROL_TOKEN",
+  );
 });
 
 test("many tokens are refused without a review, until there is room for more", async () => {
