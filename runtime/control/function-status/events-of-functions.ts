@@ -1,6 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { cut } from "../../base/wording.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
+import type { Logger } from "../../observe/log.ts";
 import type { FunctionEvents } from "../access/audit-log.ts";
 import { apiVersion, type FunctionObjects } from "./function-objects.ts";
 
@@ -17,6 +18,7 @@ interface EventsParts {
   readonly namespace: string;
   readonly objects: FunctionObjects;
   readonly clock: Clock;
+  readonly log: Pick<Logger, "warn">;
 }
 
 /**
@@ -27,6 +29,8 @@ export class EventsOfFunctions implements FunctionEvents {
   private readonly parts: EventsParts;
   private last: Promise<void> = Promise.resolve();
   private waiting = 0;
+  /** Whether the last Event failed: the first failure is logged. */
+  private isFailing = false;
 
   constructor(parts: EventsParts) {
     this.parts = parts;
@@ -37,10 +41,20 @@ export class EventsOfFunctions implements FunctionEvents {
     this.waiting++;
     this.last = this.last
       .then(() => this.write(functionName, event))
-      .catch(() => undefined)
+      .then(
+        () => {
+          this.isFailing = false;
+        },
+        (error: unknown) => this.fail(functionName, error),
+      )
       .finally(() => {
         this.waiting--;
       });
+  }
+
+  private fail(name: string, error: unknown): void {
+    if (!this.isFailing) this.parts.log.warn({ function: name, error: String(error) }, "function event not written");
+    this.isFailing = true;
   }
 
   private async write(
@@ -57,7 +71,7 @@ export class EventsOfFunctions implements FunctionEvents {
       const body = {
         apiVersion: "v1",
         kind: "Event",
-        metadata: { generateName: `${name.slice(0, 200)}.`, namespace },
+        metadata: { generateName: `${name.slice(0, 200)}-`, namespace },
         involvedObject: { apiVersion, kind: "Function", namespace, name, uid: found.uid },
         type: "Normal",
         reason,
