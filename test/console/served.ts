@@ -86,8 +86,14 @@ interface Asked {
   readonly body?: unknown;
 }
 
+interface ServedOptions {
+  readonly accounts?: AccountReviews;
+  /** Serves the real page, for a browser. Default: stubs of its files. */
+  readonly isWhole?: boolean;
+}
+
 /** A console over one function with one failed run and its dead letter. */
-export async function servedConsole({ accounts }: { readonly accounts?: AccountReviews } = {}) {
+export async function servedConsole({ accounts, isWhole = false }: ServedOptions = {}) {
   const store = new MemoryStore();
   await store.commit({ ...emptyBatch, deadLetters: [letter] });
   const access = new ConsoleAccess(systemClock);
@@ -126,7 +132,7 @@ export async function servedConsole({ accounts }: { readonly accounts?: AccountR
         manifests: () => [],
         outcomesOf: () => [{ trigger: "settings", outcome: "retry", count: 1 }],
         sourceText: () => "export default () => {\n  throw new TypeError('no 1');\n};",
-        assets: async () => ({ script: "/* script */", style: "/* style */" }),
+        ...(!isWhole && { assets: async () => ({ script: "/* script */", style: "/* style */" }) }),
       }),
   });
   onTestFinished(() => endpoints.close());
