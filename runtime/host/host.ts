@@ -2,6 +2,7 @@ import { runtimeAccount } from "../access/account.ts";
 import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import { ClusterSource } from "../catalog/cluster-source.ts";
+import type { TakenRevision } from "../catalog/deployed-set.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
@@ -12,6 +13,7 @@ import { AccountReviews } from "../control/access/account-reviews.ts";
 import { AuditLog } from "../control/access/audit-log.ts";
 import { tokenCaller } from "../control/access/caller.ts";
 import { Gate } from "../control/access/gate.ts";
+import { RevisionAudit } from "../control/access/revision-audit.ts";
 import { EventsOfFunctions } from "../control/function-status/events-of-functions.ts";
 import { FunctionObjects } from "../control/function-status/function-objects.ts";
 import { StatusPublisher } from "../control/function-status/status-publisher.ts";
@@ -467,8 +469,24 @@ export class Host {
     const trust = keys && new IndexTrust({ keys, namespace, account, data });
     const changed = () => void this.reload();
     const { watches } = this.components;
-    const cluster = new ClusterSource({ watches, namespace, account, trust, clock, log, changed });
+    const { transport } = this.options;
+    const { audit } = this;
+    const revisions = new RevisionAudit({
+      transport,
+      namespace,
+      account,
+      audit,
+      isOwn: (name) => this.isFirstHere(name),
+    });
+    const took = (revision: TakenRevision) => revisions.took(revision);
+    const cluster = new ClusterSource({ watches, namespace, account, trust, clock, log, changed, took });
     return folder ? new MergedSource(folder, cluster, log) : cluster;
+  }
+
+  /** Whether a function's first shard is here, so that exactly one replica writes about the function. */
+  private isFirstHere(name: string): boolean {
+    const [first] = this.ownership.slotsOf(name);
+    return first !== undefined && (this.ownership.partitions.get(first)?.holds ?? false);
   }
 
   /** Creates the log of changes. With Function objects, changes are Events on them, too. */

@@ -7,7 +7,7 @@ export interface AuditEntry {
   readonly who: string;
   /** The number of the console's session. Absent for a program. */
   readonly session?: number;
-  /** What was asked for: `deploy`, `rollback`, `pause`, `resume`, `replay`, `redeliver`, `drop`, `record`, or another write. */
+  /** What was asked for: `deploy`, `rollback`, `undeploy`, `pause`, `resume`, `replay`, `redeliver`, `drop`, `record`, or another write. */
   readonly verb: string;
   readonly function?: string;
   /** The functions, of a change of several. */
