@@ -6,9 +6,6 @@ import { bearerOf } from "../kube/bearer-token.ts";
 import { forwardFault, type KubectlClient } from "./kubectl-client.ts";
 import { type RuntimePod, tokenOf } from "./runtime-pods.ts";
 
-/** Returns the token for a request. */
-export type TokenSource = () => Promise<string>;
-
 /** How long a token of `--as-account` is requested for, and after which part of it another is requested, in milliseconds. */
 const accountTokenMs = 3_600_000;
 const renewAt = 0.75;
@@ -33,7 +30,7 @@ export async function loginTo(
   options: LoginOptions,
   environment: Readonly<Record<string, string | undefined>>,
   reviews: boolean,
-): Promise<TokenSource> {
+): Promise<() => Promise<string>> {
   const { "as-account": account, kubeconfig: file, context, namespace: named } = options;
   if (account !== undefined) {
     if (reviews) return accountToken(kubectl, pod, account);
@@ -72,7 +69,7 @@ const withoutReview = ({ detail }: WatchfireError): WatchfireError =>
   });
 
 /** A token of a ServiceAccount that is for this runtime alone, and is requested again before it ends. */
-async function accountToken(kubectl: KubectlClient, pod: RuntimePod, account: string): Promise<TokenSource> {
+async function accountToken(kubectl: KubectlClient, pod: RuntimePod, account: string): Promise<() => Promise<string>> {
   const [name = "", namespace = pod.namespace] = account.split("/").reverse();
   const audience = audienceOfRuntime(pod.namespace, pod.account);
   let kept: { readonly token: string; readonly at: number } | undefined;

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Clock } from "../base/clock.ts";
-import type { Caller } from "../control/access/caller.ts";
+import type { ApiCaller } from "../control/access/caller.ts";
 
 /** How long a one-time code can be used, in milliseconds. */
 export const codeMs = 10 * 60_000;
@@ -13,11 +13,11 @@ const mostCodes = 16;
 const mostSessions = 32;
 
 /** A browser that has logged in. */
-export interface ConsoleSession {
+interface ConsoleSession {
   /** Counts from 1: names the session in the audit log. */
   readonly number: number;
   /** Who logged in. The session may do what they may, and its rights are reviewed as theirs. */
-  readonly caller: Caller;
+  readonly caller: ApiCaller;
 }
 
 interface KeptSession extends ConsoleSession {
@@ -43,7 +43,7 @@ export class ConsoleAccess {
   private readonly clock: Pick<Clock, "monotonic" | "now">;
   private readonly secret: () => string;
   /** When each code ends, and whose session it begins, by its hash. */
-  private readonly codes = new Map<string, { readonly until: number; readonly caller: Caller }>();
+  private readonly codes = new Map<string, { readonly until: number; readonly caller: ApiCaller }>();
   /** By the hash of its cookie. */
   private readonly sessions = new Map<string, KeptSession>();
   private number = 0;
@@ -58,7 +58,7 @@ export class ConsoleAccess {
   }
 
   /** Returns a code for one login of a caller within `codeMs`. */
-  newCode(caller: Caller): string {
+  newCode(caller: ApiCaller): string {
     const code = this.secret();
     makeRoom(this.codes, mostCodes);
     this.codes.set(hashed(code), { until: this.clock.monotonic() + codeMs, caller });
@@ -74,7 +74,7 @@ export class ConsoleAccess {
   }
 
   /** Begins a session of a caller. It ends with their token. */
-  begin(caller: Caller): SessionKeys {
+  begin(caller: ApiCaller): SessionKeys {
     const keys = { cookie: this.secret(), proof: this.secret(), number: ++this.number };
     makeRoom(this.sessions, mostSessions);
     const until = this.clock.monotonic() + this.lifeOf(caller);
@@ -82,7 +82,7 @@ export class ConsoleAccess {
     return keys;
   }
 
-  private lifeOf(caller: Caller): number {
+  private lifeOf(caller: ApiCaller): number {
     if (caller.kind === "token") return sessionMs;
     if (caller.until === undefined) return unknownEndMs;
     return Math.min(sessionMs, Math.max(0, caller.until - this.clock.now()));

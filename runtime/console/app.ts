@@ -16,7 +16,7 @@ import { cookieName, Guard, type GuardParts } from "./guard.ts";
 import { Inquiry, type InquiryParts } from "./inquiry.ts";
 import { openApi } from "./openapi.ts";
 import { iconSvg, pageHtml, securityHeaders } from "./page.ts";
-import { loginQuestionSchema, runsQuestionSchema, sessionQuestionSchema, type Topic } from "./schemas.ts";
+import { loginQuestionSchema, runsQuestionSchema, type SessionAnswer, sessionQuestionSchema, type Topic } from "./schemas.ts";
 
 /** Most streams at a time. */
 const mostStreams = 16;
@@ -85,8 +85,12 @@ function sessionRoutes({ access, gate }: ConsoleParts, guard: Guard): Hono {
     if (!asked.success) return c.json({ error: "the query is function=NAME" }, 400);
     const { caller } = await guard.callerOf(c);
     const fault = await gate.update(caller, asked.data.function);
-    const answer = { who: nameOf(caller), mayUpdate: fault === undefined };
-    return c.json(fault ? { ...answer, why: `${fault.detail.what}; ${fault.hint}` } : answer);
+    const answer: SessionAnswer = {
+      who: nameOf(caller),
+      mayUpdate: fault === undefined,
+      ...(fault && { why: `${fault.detail.what}; ${fault.hint}` }),
+    };
+    return c.json(answer);
   });
   app.delete("/", async (c) => {
     await guard.callerOf(c);

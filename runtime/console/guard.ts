@@ -2,7 +2,7 @@ import { getConnInfo } from "@hono/node-server/conninfo";
 import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
 import { WatchfireError } from "../base/errors.ts";
-import { type Caller, nameOf } from "../control/access/caller.ts";
+import { type ApiCaller, nameOf } from "../control/access/caller.ts";
 import { fromOf, type Gate } from "../control/access/gate.ts";
 import { isLoopback, isLoopbackHost } from "../observe/hosts.ts";
 import type { Logger } from "../observe/log.ts";
@@ -20,7 +20,7 @@ export interface GuardParts {
 
 /** Whoever sends a request. */
 interface KnownCaller {
-  readonly caller: Caller;
+  readonly caller: ApiCaller;
   /** The number of the session; `undefined` for a program with a token. */
   readonly session: number | undefined;
 }
@@ -69,12 +69,12 @@ export class Guard {
   }
 
   /** Returns the caller with a token: a session cannot make another one. @throws WatchfireError as `callerOf` */
-  bearerOf(c: Context): Promise<Caller> {
+  bearerOf(c: Context): Promise<ApiCaller> {
     return this.parts.gate.callerOf(c);
   }
 
   /** Logs that a browser has logged in. */
-  loggedIn(c: Context, session: number, caller: Caller): void {
+  loggedIn(c: Context, session: number, caller: ApiCaller): void {
     this.parts.log.info({ who: nameOf(caller), session, from: fromOf(c) }, "console login");
   }
 }

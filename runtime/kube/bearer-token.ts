@@ -14,7 +14,7 @@ interface BearerOptions {
 }
 
 /** The token with which a kubeconfig's user logs in to the API server, or why there is no token. */
-export interface KubeconfigBearer {
+interface KubeconfigBearer {
   /** The context's namespace; `undefined` without a usable context. */
   readonly namespace: string | undefined;
   /** Returns the token as it is now: a plugin or a provider may renew it. Absent if there is no token. */

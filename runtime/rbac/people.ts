@@ -34,7 +34,7 @@ export function personRules(options: PersonRoleOptions): ScopedRule[] {
   // No list is limited to names, so a role for one set has no right on all functions.
   const own: ScopedRule =
     set === undefined
-      ? rule("watchfire.dev", ["functions"], ["get", "list", "watch", ...writes])
+      ? rule("watchfire.dev", ["functions"], ["get", "list", ...writes])
       : { ...rule("watchfire.dev", ["functions"], ["get", ...writes]), resourceNames: functions };
   return [own, ...reach];
 }
@@ -74,7 +74,7 @@ export function personObjects(options: PersonRoleOptions): RbacObject[] {
 }
 
 /** Name of the Role in the runtime's namespace. In others, and as a ClusterRole, it ends in that namespace's name. */
-export const personRoleName = ({ role, account, set }: PersonRoleOptions): string =>
+const personRoleName = ({ role, account, set }: PersonRoleOptions): string =>
   boundedName([account, role, ...(set === undefined ? [] : [set])].join("-"), 253);
 
 /** Says in sentences what a role may do, and what it may not. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ConsoleAccess, codeMs, loginLink } from "../../runtime/console/access.ts";
-import { type Caller, tokenCaller } from "../../runtime/control/access/caller.ts";
+import { type ApiCaller, tokenCaller } from "../../runtime/control/access/caller.ts";
 
 const epoch = Date.parse("2026-01-01T00:00:00Z");
 
@@ -42,7 +42,7 @@ test("a session ends after twelve hours, or when it logs out", () => {
   expect(access.sessionOf(other?.cookie ?? "", other?.proof ?? "")).toBeUndefined();
 });
 
-const account = (until: number | undefined): Caller => ({
+const account = (until: number | undefined): ApiCaller => ({
   kind: "account",
   account: { name: "ada", uid: "", groups: [], extra: {} },
   until,

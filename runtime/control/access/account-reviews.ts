@@ -9,8 +9,8 @@ import { ApiError } from "../../kube/api-error.ts";
 import { type ReviewedAccount, reviewToken } from "../../kube/token-review.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import { AnswerCache } from "./answer-cache.ts";
-import { type Caller, nameOf } from "./caller.ts";
-import type { Operation } from "./operation.ts";
+import { type ApiCaller, nameOf } from "./caller.ts";
+import type { AskedOperation } from "./operation.ts";
 
 /** How long an answer counts, in milliseconds. A revoked token or right works that much longer. */
 const keptMs = 60_000;
@@ -56,7 +56,7 @@ export class AccountReviews {
    * Returns whose token it is.
    * @throws WatchfireError WF_CONTROL_TOKEN if the API server does not accept it, WF_CONTROL_REVIEW if it cannot be asked
    */
-  async callerOf(token: string): Promise<Caller> {
+  async callerOf(token: string): Promise<ApiCaller> {
     const { transport, namespace, account: own } = this.parts;
     const { audiences, until } = claimsOf(token);
     const audience = audienceOfRuntime(namespace, own);
@@ -74,7 +74,7 @@ export class AccountReviews {
   }
 
   /** Whether a caller has a right on functions of the runtime's namespace: on one, or on all. */
-  async may(caller: Caller, right: Operation["right"], name: string | undefined): Promise<boolean> {
+  async may(caller: ApiCaller, right: AskedOperation["right"], name: string | undefined): Promise<boolean> {
     if (caller.kind === "token") return true;
     if (name !== undefined && name.length > nameLimit) return false;
     const { transport, namespace } = this.parts;
@@ -90,7 +90,7 @@ export class AccountReviews {
   }
 
   /** Returns the error for a right that is missing. @param needing what needs it, such as `pause` */
-  refusal(caller: Caller, right: Operation["right"], name: string | undefined, needing: string): WatchfireError {
+  refusal(caller: ApiCaller, right: AskedOperation["right"], name: string | undefined, needing: string): WatchfireError {
     const { namespace } = this.parts;
     const named = name === undefined ? "" : ` ${JSON.stringify(clean(name).slice(0, nameLimit))}`;
     const role = right === "update" ? "operator" : "reader";

@@ -2,7 +2,7 @@ import { clean } from "../../base/wording.ts";
 import type { ReviewedAccount } from "../../kube/token-review.ts";
 
 /** Who asks the runtime: whoever has the data folder's token, or an account of the cluster. */
-export type Caller =
+export type ApiCaller =
   | { readonly kind: "token" }
   | {
       readonly kind: "account";
@@ -12,11 +12,11 @@ export type Caller =
     };
 
 /** The caller with the data folder's token, who may do all. */
-export const tokenCaller: Caller = { kind: "token" };
+export const tokenCaller: ApiCaller = { kind: "token" };
 
 /** Most characters of an account's name in a log line. */
 const nameLimit = 256;
 
 /** The caller's name for the log and for people. */
-export const nameOf = (caller: Caller): string =>
+export const nameOf = (caller: ApiCaller): string =>
   caller.kind === "token" ? "the data folder's token" : clean(caller.account.name).slice(0, nameLimit);

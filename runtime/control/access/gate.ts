@@ -7,8 +7,8 @@ import { bears } from "../../observe/token-file.ts";
 import { withoutSecrets } from "../record/redaction.ts";
 import type { AccountReviews } from "./account-reviews.ts";
 import type { AuditEntry, AuditLog } from "./audit-log.ts";
-import { type Caller, nameOf, tokenCaller } from "./caller.ts";
-import { type Operation, operationOf } from "./operation.ts";
+import { type ApiCaller, nameOf, tokenCaller } from "./caller.ts";
+import { type AskedOperation, operationOf } from "./operation.ts";
 import { reasonHeader, reasonLimit } from "./reason.ts";
 
 /** Dead letters of one change that the log names, and whose functions it names. */
@@ -40,7 +40,7 @@ export class Gate {
    * Returns who sends a request, by its Authorization header.
    * @throws WatchfireError WF_OBSERVE_TOKEN, WF_CONTROL_TOKEN, WF_CONTROL_REVIEW
    */
-  async callerOf(c: Context): Promise<Caller> {
+  async callerOf(c: Context): Promise<ApiCaller> {
     try {
       return await this.identify(c.req.header("authorization"));
     } catch (error) {
@@ -50,7 +50,7 @@ export class Gate {
   }
 
   /** Returns whose token an Authorization header has. Throws as `callerOf` does. */
-  async identify(header: string | undefined): Promise<Caller> {
+  async identify(header: string | undefined): Promise<ApiCaller> {
     const { token, accounts } = this.parts;
     if (bears(header, token)) return tokenCaller;
     const [, other] = /^Bearer +(\S+)$/i.exec(header ?? "") ?? [];
@@ -61,7 +61,7 @@ export class Gate {
   }
 
   /** Whether a caller may change functions: one, or all. The error says what is missing. */
-  async update(caller: Caller, name: string | undefined): Promise<WatchfireError | undefined> {
+  async update(caller: ApiCaller, name: string | undefined): Promise<WatchfireError | undefined> {
     const { accounts } = this.parts;
     if (caller.kind === "token" || !accounts || (await accounts.may(caller, "update", name))) return undefined;
     return accounts.refusal(caller, "update", name, "a change");
@@ -72,7 +72,7 @@ export class Gate {
    * @param session the number of the console's session
    * @throws WatchfireError WF_CONTROL_FORBIDDEN, WF_CONTROL_REVIEW, WF_CHECKPOINT_NO_DEAD_LETTER
    */
-  async pass(c: Context, next: Next, caller: Caller, session?: number): Promise<void> {
+  async pass(c: Context, next: Next, caller: ApiCaller, session?: number): Promise<void> {
     const operation = await operationOf({
       method: c.req.method,
       path: c.req.path.replace(/^\/api(?=\/)/, ""),
@@ -93,8 +93,8 @@ export class Gate {
     await next();
     this.parts.audit.record({
       ...who,
-      ...targetOf(operation),
       verb: operation.action,
+      ...targetOf(operation),
       ...(functions && { functions }),
       ...(operation.letters === undefined && { asked: await c.req.json().catch(() => undefined) }),
       ...reasonOf(c),
@@ -113,8 +113,8 @@ export class Gate {
 
   /** Returns the functions of the dead letters, if it had to look at them. */
   private async assertMay(
-    caller: Caller,
-    { right, name, letters, action }: Operation,
+    caller: ApiCaller,
+    { right, name, letters, action }: AskedOperation,
   ): Promise<readonly string[] | undefined> {
     const { accounts } = this.parts;
     if (caller.kind === "token" || !accounts) return undefined;
@@ -134,7 +134,7 @@ export class Gate {
   }
 }
 
-function targetOf({ name, letters }: Operation): Partial<AuditEntry> {
+function targetOf({ name, letters }: AskedOperation): Partial<AuditEntry> {
   if (letters) return { letters: { count: letters.length, ids: letters.slice(0, mostNamed) } };
   return name === undefined ? {} : { function: clean(name).slice(0, 253) };
 }

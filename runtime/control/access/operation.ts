@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** What a request to the control API asks for, and the right on `functions.watchfire.dev` that it needs. */
-export interface Operation {
+export interface AskedOperation {
   readonly right: "get" | "list" | "update";
   /** The function that the request names; `undefined`: any, or those of `letters`. */
   readonly name?: string;
@@ -36,7 +36,7 @@ const progressSchema = z.union([z.looseObject({ errand: z.string() }), z.looseOb
  * Returns what a request asks for. A path that is not known needs the right on all functions, so that a new route is never open by
  * mistake.
  */
-export async function operationOf({ method, path, query, body }: AskedRequest): Promise<Operation> {
+export async function operationOf({ method, path, query, body }: AskedRequest): Promise<AskedOperation> {
   const [, room = "", second, third] = path.split("/").map(decoded);
   if (method === "GET" || method === "HEAD") return readOf(room, second, third, query.function);
   const action = path.split("/").at(-1) ?? "";
@@ -53,7 +53,7 @@ function readOf(
   second: string | undefined,
   third: string | undefined,
   only: string | undefined,
-): Operation {
+): AskedOperation {
   if (room === "functions" && second !== undefined && (third !== undefined || !ofAll.has(second))) {
     return { right: "get", name: second };
   }
