@@ -29,7 +29,7 @@ export interface TakenRevision {
   readonly changed: readonly string[];
   /** Whether the set has no functions any more. */
   readonly isEmpty: boolean;
-  /** Whether the runtime has just started, so that the set may be as it was before. */
+  /** Whether the runtime has just started. The set may then be unchanged. */
   readonly isFirst: boolean;
 }
 

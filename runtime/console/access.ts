@@ -16,7 +16,7 @@ const mostSessions = 32;
 interface ConsoleSession {
   /** Counts from 1: names the session in the audit log. */
   readonly number: number;
-  /** Who logged in. The session may do what they may, and its rights are reviewed as theirs. */
+  /** The caller who logged in. The session may do what they may, and its rights are reviewed as theirs. */
   readonly caller: ApiCaller;
 }
 

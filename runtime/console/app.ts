@@ -16,7 +16,13 @@ import { cookieName, Guard, type GuardParts } from "./guard.ts";
 import { Inquiry, type InquiryParts } from "./inquiry.ts";
 import { openApi } from "./openapi.ts";
 import { iconSvg, pageHtml, securityHeaders } from "./page.ts";
-import { loginQuestionSchema, runsQuestionSchema, type SessionAnswer, sessionQuestionSchema, type Topic } from "./schemas.ts";
+import {
+  loginQuestionSchema,
+  runsQuestionSchema,
+  type SessionAnswer,
+  sessionQuestionSchema,
+  type Topic,
+} from "./schemas.ts";
 
 /** Most streams at a time. */
 const mostStreams = 16;

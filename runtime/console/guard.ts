@@ -25,7 +25,7 @@ interface KnownCaller {
   readonly session: number | undefined;
 }
 
-/** Decides who may use the console and its API. What a caller may do there, the gate decides. */
+/** Decides who may use the console and its API. The gate decides what a caller may do there. */
 export class Guard {
   private readonly parts: GuardParts;
 

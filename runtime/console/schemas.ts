@@ -180,11 +180,11 @@ export const loginQuestionSchema = z.union([
   z.strictObject({ token: z.string().min(1).max(16_384) }),
 ]);
 export const sessionQuestionSchema = z.strictObject({ function: z.string().max(253).optional() });
-/** Who is logged in, and whether they may change a function, or all. */
+/** The caller who is logged in, and whether they may change a function, or all. */
 export const sessionAnswerSchema = z.object({
   who: z.string(),
   mayUpdate: z.boolean(),
-  /** What is missing, and how to get it. Absent if they may. */
+  /** The missing right, and how to get it. Absent if they may. */
   why: z.string().optional(),
 });
 export type SessionAnswer = z.infer<typeof sessionAnswerSchema>;

@@ -7,7 +7,7 @@ export interface ReviewedAccount {
   /** Empty if absent. */
   readonly uid: string;
   readonly groups: readonly string[];
-  /** What authorizers other than RBAC may look at. */
+  /** Facts for authorizers other than RBAC. */
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 

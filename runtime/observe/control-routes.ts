@@ -34,7 +34,7 @@ export const deadLettersQuestionSchema = z.object({
   function: z.string().optional(),
 });
 
-/** What a gate before the routes may set. */
+/** Variables that a gate before the routes may set. */
 export interface ControlEnv {
   Variables: {
     /** Removes the values of Secrets from what a caller is shown who may not see them. */

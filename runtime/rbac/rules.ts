@@ -118,7 +118,7 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
           own("", "events", ["create"]),
         ]
       : []),
-    // Who asks the runtime for something, and whether they may.
+    // To review callers of the control API.
     ...(tokenReview
       ? [
           { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },

@@ -1,4 +1,4 @@
-// Who may ask a running runtime for what: accounts of the cluster, by their tokens.
+// The rights of callers: accounts of the cluster, by their tokens.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, inject, onTestFinished, test } from "vitest";

@@ -90,7 +90,12 @@ export class AccountReviews {
   }
 
   /** Returns the error for a right that is missing. @param needing what needs it, such as `pause` */
-  refusal(caller: ApiCaller, right: AskedOperation["right"], name: string | undefined, needing: string): WatchfireError {
+  refusal(
+    caller: ApiCaller,
+    right: AskedOperation["right"],
+    name: string | undefined,
+    needing: string,
+  ): WatchfireError {
     const { namespace } = this.parts;
     const named = name === undefined ? "" : ` ${JSON.stringify(clean(name).slice(0, nameLimit))}`;
     const role = right === "update" ? "operator" : "reader";

@@ -3,11 +3,11 @@ import type { Logger } from "../../observe/log.ts";
 
 /** One change that somebody asked for. */
 export interface AuditEntry {
-  /** Who asked: an account, or the data folder's token. */
+  /** The caller: an account, or the data folder's token. */
   readonly who: string;
   /** The number of the console's session. Absent for a program. */
   readonly session?: number;
-  /** What was asked for: `deploy`, `rollback`, `undeploy`, `pause`, `resume`, `replay`, `redeliver`, `drop`, `record`, or another write. */
+  /** The kind of change: `deploy`, `rollback`, `undeploy`, `pause`, `resume`, `replay`, `redeliver`, `drop`, `record`, or another write. */
   readonly verb: string;
   readonly function?: string;
   /** The functions, of a change of several. */
@@ -17,7 +17,7 @@ export interface AuditEntry {
   readonly letters?: { readonly count: number; readonly ids: readonly string[] };
   /** The question's body, for the other changes. */
   readonly asked?: unknown;
-  /** Why, in the words of whoever asked. */
+  /** The reason, in the words of the caller. */
   readonly reason?: string;
   /** `done`, the code of the failure, or `refused: CODE`. */
   readonly result: string;
@@ -32,7 +32,7 @@ export interface FunctionEvents {
   report(functionName: string, event: { readonly reason: string; readonly message: string }): void;
 }
 
-/** The names of Events, by verb. Other changes have none. */
+/** The names of Events, by verb. Other changes have no Event. */
 const reasons: Readonly<Record<string, readonly [reason: string, words: string]>> = {
   deploy: ["Deployed", "deployed"],
   rollback: ["RolledBack", "rolled back"],

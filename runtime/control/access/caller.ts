@@ -1,7 +1,7 @@
 import { clean } from "../../base/wording.ts";
 import type { ReviewedAccount } from "../../kube/token-review.ts";
 
-/** Who asks the runtime: whoever has the data folder's token, or an account of the cluster. */
+/** A caller of the runtime: whoever has the data folder's token, or an account of the cluster. */
 export type ApiCaller =
   | { readonly kind: "token" }
   | {

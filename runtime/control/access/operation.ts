@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What a request to the control API asks for, and the right on `functions.watchfire.dev` that it needs. */
+/** The meaning of a request to the control API, and the right on `functions.watchfire.dev` that it needs. */
 export interface AskedOperation {
   readonly right: "get" | "list" | "update";
   /** The function that the request names; `undefined`: any, or those of `letters`. */
