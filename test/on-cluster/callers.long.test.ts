@@ -1,4 +1,5 @@
 // The rights of callers: accounts of the cluster, by their tokens.
+import { writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, inject, onTestFinished, test } from "vitest";
@@ -13,8 +14,11 @@ import { readToken } from "../../runtime/observe/token-file.ts";
 import { builtInKinds } from "../../runtime/rbac/kinds.ts";
 import { type RbacObject, rbacObjects } from "../../runtime/rbac/objects.ts";
 import { type PersonRole, personObjects } from "../../runtime/rbac/people.ts";
+import { watchfire } from "../cli/run.ts";
 import { Client } from "../target/client.ts";
 import { admin, createNamespace, eventually, removeAtEnd } from "../target/fixture.ts";
+import { kubeconfigOf } from "../target/kubeconfig.ts";
+import { folderOf } from "../tools/folder.ts";
 import { Installation } from "../tools/installation.ts";
 
 const { url: server, ca } = inject("shared").access;
@@ -323,4 +327,49 @@ test("a browser logs in to the console by a token; what it may do is what the ac
     function: "greet",
     result: "done",
   });
+});
+
+test("a login link that an account makes begins a session of that account, and a session makes no link", async () => {
+  const { runtime, person, as, user } = await install();
+  const ask = as(await person("reader", "reader"));
+  const { code } = z.object({ code: z.string() }).parse(await ask("api/login-codes", {}));
+  const headers = { "content-type": "application/json", origin: runtime.url };
+  const answer = await fetch(`${runtime.url}/api/session`, { method: "POST", body: JSON.stringify({ code }), headers });
+  const { proof } = (await answer.json()) as { proof: string };
+  const session = {
+    ...headers,
+    cookie: answer.headers.get("set-cookie")?.split(";")[0] ?? "",
+    "x-watchfire-proof": proof,
+  };
+  const own = await fetch(`${runtime.url}/api/session`, { headers: session });
+  expect(await own.json()).toMatchObject({ who: user("reader"), mayUpdate: false });
+  const another = await fetch(`${runtime.url}/api/login-codes`, { method: "POST", body: "{}", headers: session });
+  expect(another.status).toBe(401);
+});
+
+test("`watchfire doctor --role` says which rights of a role somebody has, and how to get the others", async () => {
+  const { namespace, person } = await install();
+  const folder = folderOf({});
+  const doctor = async (token: string, ...more: string[]) => {
+    const kubeconfig = join(folder, "config");
+    writeFileSync(kubeconfig, kubeconfigOf({ url: server, ca, token }, namespace));
+    const words = ["doctor", "--functions", folder, "--kubeconfig", kubeconfig, ...more];
+    const { stdout, status } = await watchfire(words);
+    return [status, stdout];
+  };
+  const reader = await person("reader", "reader");
+  expect(await doctor(reader, "--role", "reader")).toEqual([
+    0,
+    expect.stringMatching(/^reader: .*:reader has all that it needs \(5\)\n$/),
+  ]);
+  const [status, said] = await doctor(reader, "--role", "operator");
+  expect(status).toBe(1);
+  expect(said).toMatch(
+    /operator: .*:reader has 5 of 6 rights\n {2}missing: update functions\.watchfire\.dev in namespace/,
+  );
+  expect(said).toContain(`watchfire rbac --role operator --namespace ${namespace}\n`);
+  expect(await doctor(await person("operator", "operator"), "--role", "operator", "-o", "json")).toEqual([
+    0,
+    expect.stringContaining('"missing": []'),
+  ]);
 });
