@@ -493,7 +493,7 @@ export class Host {
   private auditLog(): AuditLog {
     const { functionStatus, transport, namespace, account = runtimeAccount, clock, log } = this.options;
     const objects = functionStatus ? new FunctionObjects(transport, namespace, account) : undefined;
-    return new AuditLog(log, clock, objects && new EventsOfFunctions({ transport, namespace, objects, clock, log }));
+    return AuditLog.on(log, clock, objects && new EventsOfFunctions({ transport, namespace, objects, clock, log }));
   }
 
   /** Creates the publisher of Function objects, if enabled. It only writes while the Lease is held, if there is one. */

@@ -63,6 +63,11 @@ export class AuditLog {
     this.events = events;
   }
 
+  /** Creates the audit of a runtime: its lines are written whatever the level of the log is. */
+  static on(log: Logger, clock: Pick<Clock, "monotonic">, events?: FunctionEvents): AuditLog {
+    return new AuditLog(log.child({}, { level: "info" }), clock, events);
+  }
+
   /** Logs a change that was carried out, or that failed. */
   record(entry: AuditEntry): void {
     this.log.info(entry, "audit");
