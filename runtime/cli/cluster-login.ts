@@ -3,6 +3,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { clean } from "../base/wording.ts";
 import { audienceOfRuntime } from "../control/access/account-reviews.ts";
 import { bearerOf } from "../kube/bearer-token.ts";
+import { dnsLabel, dnsSubdomain } from "../kube/names.ts";
 import { forwardFault, type KubectlClient } from "./kubectl-client.ts";
 import { type RuntimePod, tokenOf } from "./runtime-pods.ts";
 
@@ -70,14 +71,22 @@ const withoutReview = ({ detail }: WatchfireError): WatchfireError =>
 
 /** A token of a ServiceAccount that is for this runtime alone, and is requested again before it ends. */
 async function accountToken(kubectl: KubectlClient, pod: RuntimePod, account: string): Promise<() => Promise<string>> {
-  const [name = "", namespace = pod.namespace] = account.split("/").reverse();
+  const [name = "", namespace = pod.namespace, ...more] = account.split("/").reverse();
+  if (!dnsSubdomain.test(name) || !dnsLabel.test(namespace) || more.length > 0) {
+    const hint = "such as oncall, or people/oncall for one of another namespace";
+    throw new WatchfireError("WF_CLI_USAGE", {
+      what: "--as-account takes NAME or NAMESPACE/NAME",
+      actual: account,
+      hint,
+    });
+  }
   const audience = audienceOfRuntime(pod.namespace, pod.account);
   let kept: { readonly token: string; readonly at: number } | undefined;
   const source = async () => {
     const now = systemClock.monotonic();
     if (!kept || now - kept.at > accountTokenMs * renewAt) {
       const words = [`--namespace=${namespace}`, `--audience=${audience}`, `--duration=${accountTokenMs / 1000}s`];
-      kept = { token: (await kubectl.ask("create", "token", ...words, "--", name)).trim(), at: now };
+      kept = { token: (await kubectl.ask("create", "token", ...words, name)).trim(), at: now };
     }
     return kept.token;
   };

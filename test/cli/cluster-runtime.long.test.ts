@@ -298,7 +298,10 @@ test("--as-account asks with a token of a ServiceAccount that is for this runtim
     "--namespace=people",
     "--audience=watchfire.dev/watchfire/events",
     "--duration=3600s",
-    "--",
     "oncall",
   ]);
+  const wrong = await run("plugin", ...words, "--as-account=--help");
+  expect(wrong).toMatchObject({ status: 1, stderr: expect.stringMatching(/WF_CLI_USAGE/) });
+  const path = await run("plugin", ...words, "--as-account", "a/b/c");
+  expect(path).toMatchObject({ status: 1, stderr: expect.stringMatching(/WF_CLI_USAGE.*NAME or NAMESPACE\/NAME/) });
 });
