@@ -4,7 +4,7 @@ import { functionOperand, functionPath, reasonOption, runtimeOptions, withRuntim
 
 export const run = command({
   name: "run",
-  summary: "runs a function's schedule now; its next time stays",
+  summary: "runs a function's schedule now; its next time does not change",
   operands: "FUNCTION",
   options: {
     ...runtimeOptions,

@@ -46,7 +46,7 @@ export class Guard {
     const { caller, session } = await this.callerOf(c);
     if (session !== undefined && isWrite(c) && c.req.header("origin") === undefined) {
       this.parts.gate.refuse(c, "no Origin", { who: nameOf(caller), session });
-      return c.json({ error: "a write by a session names its Origin" }, 403);
+      return c.json({ error: "a write by a session needs its Origin" }, 403);
     }
     await this.parts.gate.pass(c, next, caller, session);
   };

@@ -106,7 +106,7 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
       const host = c.req.header("host");
       if (!isForeign(host)) return next();
       return c.json(
-        { error: `${shorten(host)} is no name of this process: ask by its address or its Service's name` },
+        { error: `${shorten(host)} is not a name of this process: ask by its address or its Service's name` },
         403,
       );
     });

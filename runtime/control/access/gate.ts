@@ -56,7 +56,7 @@ export class Gate {
     const [, other] = /^Bearer +(\S+)$/i.exec(header ?? "") ?? [];
     if (accounts && other !== undefined) return accounts.callerOf(other);
     throw new WatchfireError("WF_OBSERVE_TOKEN", {
-      what: `the request bears ${header === undefined ? "no" : "another"} token`,
+      what: `the request has ${header === undefined ? "no" : "another"} token`,
     });
   }
 
