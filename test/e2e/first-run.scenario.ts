@@ -1,11 +1,11 @@
 // Functions that are part of an image, from `helm install` to their effects and their limits.
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { type Body, Client } from "../target/client.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
+import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
 import { functionFolders } from "./images.ts";
 import { say } from "./ledger.ts";
@@ -78,7 +78,7 @@ describe("a release whose functions are in its image", () => {
     await kubectl(["-n", namespace, "create", "rolebinding", "oncall", "--role=watchfire-operator", subject]);
     const token = (await kubectl(["-n", namespace, "create", "token", "oncall"])).trim();
     const { url, ca } = admin.access;
-    const own = join(mkdtempSync(join(tmpdir(), "watchfire-oncall-")), "kubeconfig");
+    const own = join(folderOf({}), "kubeconfig");
     writeFileSync(own, kubeconfigOf({ url, ca, token }));
     const ask = (verb: string, ...more: string[]) =>
       watchfire(verb, "recorder", "-n", namespace, "--reason", "a drill", ...more);
