@@ -81,6 +81,10 @@ export const start = command({
     console: {
       summary: "serves the console to this machine, or through `kubectl port-forward`: see `watchfire console`",
     },
+    "token-review": {
+      summary:
+        "answers accounts of the cluster too, as far as they may get, list or update functions.watchfire.dev in the namespace",
+    },
     "function-status": { summary: "maintains a Function object for each function, for `kubectl get functions`" },
   },
   async run({ options, given }) {
@@ -148,6 +152,7 @@ export const start = command({
         trust,
         reserved,
         functionStatus: given.has("function-status"),
+        tokenReview: given.has("token-review"),
         ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
         listen: address,
         console: given.has("console"),
