@@ -5,7 +5,13 @@ import type { DeadLetter, DeadLetterSummary } from "../journal/batch.ts";
 import type { DeadLetterPage } from "../journal/checkpoint.ts";
 import type { WaitingReplay } from "../journal/dead-letters.ts";
 import { type ControlApi, functionRoutes } from "./control-api.ts";
-import { deadLetterId, describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
+import {
+  type DeadLetterDetail,
+  deadLetterId,
+  describeDeadLetter,
+  describeFailure,
+  describeSummary,
+} from "./dead-letter.ts";
 import { type ExplainQuestion, type Explanation, nameSchema, namespaceSchema } from "./explanation.ts";
 import type { UnderWay } from "./under-way.ts";
 
@@ -28,6 +34,14 @@ export const deadLettersQuestionSchema = z.object({
   function: z.string().optional(),
 });
 
+/** Variables that a gate before the routes may set. */
+export interface ControlEnv {
+  Variables: {
+    /** Removes the values of Secrets from what a caller is shown who may not see them. */
+    redact?: (data: unknown) => unknown;
+  };
+}
+
 /** The parts of the runtime that these routes use. */
 export interface ControlParts {
   /** @throws WatchfireError WF_LEASE_STANDBY if another replica has them */
@@ -39,22 +53,25 @@ export interface ControlParts {
 }
 
 /** Creates the routes of the commands, without guards: explanations, operations on functions, and dead letters. */
-export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono {
-  const app = new Hono();
+export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono<ControlEnv> {
+  const app = new Hono<ControlEnv>();
   app.get("/explain/:function", async (c) => {
     const asked = objectQuestionSchema.safeParse(c.req.query());
     if (!asked.success) return c.json({ error: "the query is namespace=NAMESPACE&name=NAME, of an object" }, 400);
     return c.json(await parts.explain({ function: c.req.param("function"), ...asked.data }));
   });
   app.route("/functions", functionRoutes(parts.functions, underWay));
-  const api = () => parts.deadLetters();
+  const letters = () => parts.deadLetters();
   app.get("/dead-letters", async (c) => {
     const asked = deadLettersQuestionSchema.safeParse(c.req.query());
     if (!asked.success) return c.json({ error: "after takes a dead letter's id" }, 400);
     const { after, function: name } = asked.data;
-    return c.json((await api().list({ after, function: name })).map(describeSummary));
+    return c.json((await letters().list({ after, function: name })).map(describeSummary));
   });
-  app.get("/dead-letters/:id", async (c) => c.json(describeDeadLetter(await api().show(c.req.param("id")))));
+  app.get("/dead-letters/:id", async (c) => {
+    const letter = describeDeadLetter(await letters().show(c.req.param("id")));
+    return c.json((c.get("redact")?.(letter) as DeadLetterDetail | undefined) ?? letter);
+  });
   for (const action of ["replay", "drop"] as const) {
     app.post(`/dead-letters/${action}`, async (c) => {
       const asked = idsSchema.safeParse(await c.req.json().catch(() => undefined));
@@ -62,7 +79,7 @@ export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono {
       const { ids } = asked.data;
       const waiting = await underWay.answer(
         `the ${action} of dead letters`,
-        async () => (await api()[action](ids)) ?? [],
+        async () => (await letters()[action](ids)) ?? [],
       );
       return c.json(action === "replay" ? { waiting } : {});
     });
@@ -71,8 +88,11 @@ export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono {
 }
 
 /** HTTP status by error code. All other errors are answered with 500. */
-const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
+const statuses: { readonly [code in ErrorCode]?: 401 | 403 | 404 | 409 | 503 } = {
   WF_OBSERVE_TOKEN: 401,
+  WF_CONTROL_TOKEN: 401,
+  WF_CONTROL_FORBIDDEN: 403,
+  WF_CONTROL_REVIEW: 503,
   WF_CHECKPOINT_NO_DEAD_LETTER: 404,
   WF_CHECKPOINT_LETTER_HOMELESS: 409,
   WF_CHECKPOINT_LETTER_EMPTY: 409,

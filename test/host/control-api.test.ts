@@ -11,7 +11,7 @@ const shard = {
   live: () => ({ manifest: { triggers: [trigger({ namespaces: { type: "names", names: [] } })] } }),
 };
 
-const deskOf = (elsewhere?: string): ControlApi =>
+const apiOf = (elsewhere?: string): ControlApi =>
   createControlApi({
     known: () => ["greet"],
     acting: () => [shard],
@@ -31,6 +31,6 @@ const questions: readonly [string, (api: ControlApi) => Promise<object>][] = [
 ];
 
 test.each(questions)("the answer to %s says where the function's other shards are, if any", async (_, ask) => {
-  expect(JSON.stringify(await ask(deskOf("slot 3 is with b")))).toContain("slot 3 is with b");
-  expect(JSON.stringify(await ask(deskOf()))).not.toMatch(/elsewhere|alone/);
+  expect(JSON.stringify(await ask(apiOf("slot 3 is with b")))).toContain("slot 3 is with b");
+  expect(JSON.stringify(await ask(apiOf()))).not.toMatch(/elsewhere|alone/);
 });
