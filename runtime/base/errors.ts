@@ -1,3 +1,4 @@
+import { backupCodes } from "./error-codes/backup.ts";
 import { deployedCodes } from "./error-codes/deployed.ts";
 import { type ErrorClass, type ErrorEntry, system, user } from "./error-codes/entry.ts";
 import { leaseCodes } from "./error-codes/lease.ts";
@@ -301,6 +302,7 @@ export const errorCodes = {
     "a dead letter's body was dropped because of its function's limit",
     "deliver the object as it is now with `watchfire redeliver FUNCTION --object NAMESPACE/NAME`, then drop the dead letter; raise delivery.deadLetters.maxSize to keep more",
   ),
+  ...backupCodes,
 
   // dispatch
   WF_DISPATCH_CRASH_LOOP: system(

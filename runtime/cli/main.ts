@@ -35,6 +35,8 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   redeliver: async () => (await import("./redeliver.ts")).redeliver,
   slots: async () => (await import("./slots.ts")).slots,
   migrate: async () => (await import("./migrate.ts")).migrate,
+  backup: async () => (await import("./backup.ts")).backup,
+  restore: async () => (await import("./restore.ts")).restore,
   pause: async () => (await import("./pause.ts")).pause,
   resume: async () => (await import("./pause.ts")).resume,
   "dead-letters": async () => (await import("./dead-letters.ts")).deadLetters,
