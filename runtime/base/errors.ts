@@ -41,6 +41,7 @@ export const errorCodes = {
     "change an object that it watches, deliver one again with --object, or wait longer with --timeout",
   ),
   WF_CLI_FIXTURE: user("a fixture cannot be written", "name a folder that you may write with --to"),
+  WF_CLI_SUPPORT: user("a support file cannot be written", "name a file that you may write with --to"),
   WF_CLI_NODE: user("this version of Node is too old", "install Node 24 or newer"),
   WF_CLI_PNP: user(
     "the packages are in archives of Yarn's Plug'n'Play, which executors cannot read",

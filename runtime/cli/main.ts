@@ -27,6 +27,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   rollback: async () => (await import("./rollback.ts")).rollback,
   undeploy: async () => (await import("./undeploy.ts")).undeploy,
   status: async () => (await import("./status.ts")).status,
+  support: async () => (await import("./support.ts")).support,
   console: async () => (await import("./console.ts")).openConsole,
   explain: async () => (await import("./explain.ts")).explain,
   runs: async () => (await import("./runs.ts")).runs,

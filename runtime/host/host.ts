@@ -1,6 +1,7 @@
 import { runtimeAccount } from "../access/account.ts";
 import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
+import { readVariables } from "../base/variables.ts";
 import { ClusterSource } from "../catalog/cluster-source.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
@@ -21,6 +22,7 @@ import { openStore } from "../migrate/open-store.ts";
 import type { ControlApi } from "../observe/control-api.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../observe/endpoints.ts";
 import type { ExplainQuestion, Explanation } from "../observe/explanation.ts";
+import { supportReport } from "../observe/support-report.ts";
 import { keepToken } from "../observe/token-file.ts";
 import type { HostedState } from "../sandbox/host/hosted-function.ts";
 import {
@@ -42,6 +44,7 @@ import { publicationOf } from "./publication.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
 import { SoleOwner } from "./sole-owner.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
+import { settingsOf } from "./support.ts";
 
 /**
  * Interval of `untilReady`, in milliseconds: short at first, because a start takes moments, then longer, in case it never becomes
@@ -412,6 +415,19 @@ export class Host {
       deadLetters: () => this.ownership.deadLetters,
       explain: (question: ExplainQuestion) => this.explain(question),
       functions: this.desk,
+      support: async () =>
+        supportReport({
+          options: settingsOf(this.options),
+          data,
+          status: this.status(),
+          metrics: await this.components.metrics.text(),
+          warnings: this.options.functionLog?.warnings ?? [],
+          manifests: this.functions,
+          redactor: this.components.redactor,
+          variables: readVariables(),
+          secrets: [inspection.token],
+          now: clock.now(),
+        }),
       clock,
       // Its code is loaded when a browser asks for it.
       console:

@@ -7,6 +7,7 @@ import type { WaitingReplay } from "../journal/dead-letters.ts";
 import { type ControlApi, functionRoutes } from "./control-api.ts";
 import { deadLetterId, describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
 import { type ExplainQuestion, type Explanation, nameSchema, namespaceSchema } from "./explanation.ts";
+import type { SupportReport } from "./support-report.ts";
 import type { UnderWay } from "./under-way.ts";
 
 /** The dead letters, as used by the endpoints. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
@@ -36,6 +37,8 @@ export interface ControlParts {
   explain(question: ExplainQuestion): Promise<Explanation>;
   /** Operations on one function. */
   readonly functions: ControlApi;
+  /** Returns the state for somebody who helps, without secrets. */
+  support(): Promise<SupportReport>;
 }
 
 /** Creates the routes of the commands, without guards: explanations, operations on functions, and dead letters. */
@@ -47,6 +50,7 @@ export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono {
     return c.json(await parts.explain({ function: c.req.param("function"), ...asked.data }));
   });
   app.route("/functions", functionRoutes(parts.functions, underWay));
+  app.get("/support", async (c) => c.json(await parts.support()));
   const desk = () => parts.deadLetters();
   app.get("/dead-letters", async (c) => {
     const asked = deadLettersQuestionSchema.safeParse(c.req.query());

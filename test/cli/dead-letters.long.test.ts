@@ -78,6 +78,7 @@ async function endpointsOn(folder: string, letters: DeadLetterService): Promise<
     token: keepToken(folder),
     deadLetters: () => letters,
     explain: async () => Promise.reject(new Error("not asked")),
+    support: async () => Promise.reject(new Error("not asked")),
     functions: {} as ControlApi,
   });
   leaveAddress(folder, endpoints.url);

@@ -107,6 +107,7 @@ export async function servedConsole() {
     token,
     deadLetters: () => new DeadLetters(store),
     explain: async () => Promise.reject(new Error("not asked")),
+    support: async () => Promise.reject(new Error("not asked")),
     functions: functions as ControlApi,
   };
   const endpoints = await serveEndpoints("127.0.0.1", 0, {

@@ -59,6 +59,7 @@ const inspection = (over: Partial<Inspection> = {}): Inspection => ({
   token,
   deadLetters: () => new DeadLetters(store),
   explain: async () => Promise.reject(new Error("not asked")),
+  support: async () => Promise.reject(new Error("not asked")),
   functions: {} as ControlApi,
   ...over,
 });

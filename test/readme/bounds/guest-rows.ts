@@ -176,6 +176,8 @@ function said(): Bound[] {
     constant("observe/function-log.ts", "mostInAll"),
     constant("observe/function-log.ts", "mostOfOne"),
   ];
+  const kept = constant("observe/function-log.ts", "mostWarnings");
+  const longest = constant("observe/function-log.ts", "longestWarning");
   const [burst, bytes] = [
     constant("observe/log-limit.ts", "lines", "burst"),
     constant("observe/log-limit.ts", "bytes", "burst"),
@@ -216,6 +218,14 @@ function said(): Bound[] {
       beyond: "the oldest are dropped",
       set: [allLines.of, ofOne.of],
       memory: allLines.value,
+    },
+    {
+      what: "the runtime's last warnings, for `watchfire support`",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${kept.n} of ${longest.n} characters`,
+      beyond: "the oldest are dropped, and longer ones cut",
+      set: [kept.of, longest.of],
+      memory: kept.value * longest.value * 2,
     },
     {
       what: "series of metrics",
