@@ -75,6 +75,16 @@ test("with checkpoints on NATS, the job has the runtime's credentials, and may r
   expect(role?.rules).toMatchObject([{ resources: ["leases"], resourceNames: [release], verbs: ["get"] }]);
 });
 
+test("the job has the annotations of every object, and the pod's runtime class and DNS", async () => {
+  const more = ["--set", "commonAnnotations.owner=platform,runtimeClassName=gvisor,dnsPolicy=Default"];
+  const objects = await render(...toClaim, ...more, "--set", "replicas=2");
+  const ours = objects.filter(({ metadata: { name } }) => /[.-]backup$/.test(name));
+  expect(ours.map(({ kind }) => kind).sort()).toEqual(["CronJob", "Role", "RoleBinding", "ServiceAccount"]);
+  for (const { kind, metadata } of [...ours, { kind: "pod", ...jobOf(objects) }])
+    expect(metadata.annotations, kind).toEqual({ owner: "platform" });
+  expect(jobOf(objects).spec).toMatchObject({ runtimeClassName: "gvisor", dnsPolicy: "Default" });
+});
+
 test("a URL is only in the job's environment, and no function may touch its Secret or the claim", async () => {
   const byUrl = [...nightly, "--set", "backup.urlSecret.name=upload"];
   const objects = await render(...byUrl);

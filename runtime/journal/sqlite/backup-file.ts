@@ -14,7 +14,7 @@ import { assertOurs } from "./schema.ts";
 import { readState } from "./state.ts";
 
 /** Pages that are copied in one step on a thread of Node's pool: 2 MB. */
-const pagesAtOnce = 1_000;
+const stepPages = 1_000;
 /** How long to wait for another connection's lock, in milliseconds. */
 const lockWaitMs = 5_000;
 
@@ -57,7 +57,7 @@ export async function copyStore(folder: string, file: string): Promise<void> {
     db.exec("BEGIN");
     // The transaction begins with the first read.
     assertOurs(db, from);
-    await backup(db, file, { rate: pagesAtOnce });
+    await backup(db, file, { rate: stepPages });
   } finally {
     db.close();
   }
