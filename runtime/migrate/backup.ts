@@ -5,7 +5,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { makeFolder, sync } from "../base/folder.ts";
 import { version } from "../base/version.ts";
 import { systemReason } from "../base/wording.ts";
-import { type BackupNote, copyStore, fillStore, readBackup, sealBackup } from "../journal/sqlite/backup-file.ts";
+import { type BackupNote, copyStore, fillStore, sealBackup } from "../journal/sqlite/backup-file.ts";
 import { alone } from "./layout.ts";
 import { copyAll } from "./move.ts";
 import type { ReadJournals } from "./read-store.ts";
@@ -55,8 +55,7 @@ async function write(
     // Next to the target, so that the last step is a rename.
     folder = mkdtempSync(join(parent, `.${basename(file)}-`));
     const copied = await copy(folder);
-    sealBackup(copied, note);
-    const { state } = readBackup(copied);
+    const state = sealBackup(copied, note);
     renameSync(copied, file);
     sync(parent);
     const functions = new Set([...state.views.values()].map((view) => view.function)).size;

@@ -113,10 +113,11 @@ export async function fillStore(folder: string, fill?: (to: Checkpoint) => Promi
 
 /**
  * Completes a backup: checks every page, and records the note and a power loss as the end. A runtime that continues from the file
- * therefore flags everything that may have been delivered since. The file then needs no write-ahead log.
+ * therefore flags everything that may have been delivered since. The file then needs no write-ahead log. Returns its state.
  * @throws WatchfireError WF_BACKUP_UNREADABLE if the copy is damaged, as the store is then
  */
-export function sealBackup(file: string, { takenAt, place, version }: BackupNote): void {
+export function sealBackup(file: string, { takenAt, place, version }: BackupNote): JournalState {
+  let state: JournalState;
   const db = new DatabaseSync(file, { timeout: 0 });
   try {
     const [check] = db.prepare("PRAGMA quick_check(1)").all();
@@ -125,11 +126,13 @@ export function sealBackup(file: string, { takenAt, place, version }: BackupNote
     db.prepare("INSERT OR REPLACE INTO backup VALUES (1, ?, ?, ?)").run(takenAt, place, version);
     db.prepare("UPDATE meta SET clean = 0, boot = ''").run();
     db.exec("PRAGMA journal_mode = DELETE");
+    state = readState(db);
   } finally {
     db.close();
   }
   chmodSync(file, 0o600);
   sync(file);
+  return state;
 }
 
 /** Reads a backup. @throws WatchfireError WF_BACKUP_UNREADABLE, WF_CHECKPOINT_NEWER_SCHEMA */
