@@ -43,7 +43,7 @@ function describe({ functions, takenAt, place, previous }: RestoredBackup, to: s
   const lines = [
     `restored ${functions.length} function${functions.length === 1 ? "" : "s"} into ${to} from the backup of ${new Date(takenAt).toISOString()} (${place})${names}`,
     ...(previous === undefined ? [] : [`the previous file is ${previous}`]),
-    "the next start watches every source from the backup's positions, or lists it where the server's history does not reach back so far",
+    "the next start watches every source from the backup's checkpoints, or lists it where the server's history does not reach back so far",
     "so no net change is missed; what has happened since the backup is delivered again, flagged `redelivered`",
     "a function that was deployed after the backup starts as a new one; letters that were replayed or dropped since are back",
   ];

@@ -21,7 +21,7 @@ interface ReadStoreOptions extends NatsStoreOptions {
   readonly lease: LeaseApi;
 }
 
-/** Checkpoints that are read and not taken. Their runtime may go on meanwhile. */
+/** Checkpoints that are read and not taken. Their runtime may continue meanwhile. */
 export interface ReadJournals extends Pick<SourceJournals, "layout" | "journals"> {
   /** The place, as the Lease names it. */
   readonly place: string;
@@ -47,7 +47,7 @@ async function inSecrets({
 }: ReadStoreOptions): Promise<ReadJournals | undefined> {
   const found = await readSecrets({ transport, namespace, account });
   if (!found) return undefined;
-  if (found.movedTo !== undefined) throw elsewhere(`the Secrets say that the positions were moved to ${found.movedTo}`);
+  if (found.movedTo !== undefined) throw elsewhere(`the Secrets say that the checkpoints were moved to ${found.movedTo}`);
   return { place: "kubernetes", layout: alone, journals: [{ slot: 0, store: storeOf(new MemoryJournal(found.disk)) }] };
 }
 

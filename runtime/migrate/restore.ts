@@ -201,7 +201,7 @@ async function assertReplaceable(
       store === "nats" &&
       (await withNats(options, (nats) => readSets(nats, options.clock))).length > 0
     )
-      throw refuse("NATS has positions, and no Lease says which of them are valid");
+      throw refuse("NATS has checkpoints, and no Lease says which of them are valid");
     await withStoredJournals(present, { ...options, lease }, async (found) => {
       const states = found?.journals.map(({ store: each }) => each.journal.state) ?? [];
       assertOlder(states, state, note);

@@ -27,7 +27,7 @@ export interface Drill {
 
 /**
  * Takes a backup while a replica works and more is written, lets it work on, ends it, loses its store, restores the backup, and
- * starts a replica again. Writing goes on meanwhile.
+ * starts a replica again. Writing continues meanwhile.
  */
 export async function drill(on: ReplicasFixture, kubeconfig: string, of: DrilledStore): Promise<Drill> {
   const { lose, ...store } = of;

@@ -131,7 +131,7 @@ release alone have an object, and this one outlives its release.
 {{- end }}
 
 {{/*
-Where positions are, to be carried over from there: `sqlite`, `kubernetes`, `nats`, or `fleet/SLOTS`. Empty where there are none, and
+Where checkpoints are, to be moved from there: `sqlite`, `kubernetes`, `nats`, or `fleet/SLOTS`. Empty where there are none, and
 where Helm sees no cluster. A Lease that says nothing is that of a pod which has not opened its volume yet.
 */}}
 {{- define "watchfire.from" -}}
@@ -146,7 +146,7 @@ where Helm sees no cluster. A Lease that says nothing is that of a pod which has
 {{- end }}
 {{- end }}
 
-{{/* Whether replicas that share the functions come, or come back, to a volume: its pod is one of them until positions are carried over. */}}
+{{/* Whether replicas that share the functions come, or come back, to a volume: its pod is one of them until checkpoints are moved. */}}
 {{- define "watchfire.keepsVolume" -}}
 {{- if and .Values.slots (eq (include "watchfire.from" .) "sqlite") }}true{{ end }}
 {{- end }}
@@ -161,7 +161,7 @@ bring a second pod first, which waits for the first to end, and would leave the 
 {{- if or .Values.slots $isFleets }}{{ min 1 .Values.replicas }}{{ else }}{{ .Values.replicas }}{{ end }}
 {{- end }}
 
-{{/* Which NATS keeps positions, or kept them before. */}}
+{{/* The NATS that has the checkpoints, or had them before. */}}
 {{- define "watchfire.natsArgs" -}}
 - --nats={{ .Values.nats.url }}
 {{- if .Values.nats.existingSecret.name }}

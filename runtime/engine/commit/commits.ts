@@ -156,7 +156,7 @@ export class Commits {
   /**
    * Same as `putKnown`, for a change that was held back and differs from the stored row only in the resourceVersion. Row and body
    * are written within five seconds, and at a clean shutdown. The body is dropped if there is no room for it.
-   * @returns whether no position may pass the change before `hold` is released
+   * @returns whether no checkpoint may pass the change before `hold` is released
    */
   putKnownAtRest(
     view: number,

@@ -188,9 +188,9 @@ const mostRows = 100_000;
 /** The rows in one commit, which take a millisecond or two of it. */
 const commitRows = 512;
 
-/** Keeps a position from passing a change while its row rests. */
+/** Keeps a checkpoint from passing a change while its row rests. */
 export interface PositionHold {
-  /** The owner of that position. */
+  /** The owner of that checkpoint. */
   readonly owner: object;
   /** Called when the row goes into a commit, or another row replaces it. */
   readonly ended: () => void;
@@ -202,13 +202,13 @@ interface Resting {
   readonly hasBody: boolean;
   /** The time of the object's first change that is not recorded. */
   readonly since: number;
-  /** The hold on that change: until the position passes it, no later change is passed. */
+  /** The hold on that change: until the checkpoint passes it, no later change is passed. */
   readonly hold: PositionHold;
 }
 
 /**
  * Rows of objects whose last changes were held back, and that differ from the stored rows only in the resourceVersion. An object
- * that changes often needs only the newest of them. Meanwhile the first unrecorded change holds back the position, so that it is
+ * that changes often needs only the newest of them. Meanwhile the first unrecorded change holds back the checkpoint, so that it is
  * received again after a kill.
  */
 export class RestingRows {
@@ -217,7 +217,7 @@ export class RestingRows {
   private rows = 0;
 
   /**
-   * Adds a row. Returns whether this change holds back the position (`held`), or an earlier one does (`behind`); `undefined` if
+   * Adds a row. Returns whether this change holds back the checkpoint (`held`), or an earlier one does (`behind`); `undefined` if
    * the row cannot rest.
    */
   put(view: number, key: string, now: number, row: Omit<Resting, "since">): "held" | "behind" | undefined {

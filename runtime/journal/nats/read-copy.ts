@@ -8,7 +8,7 @@ import { readSlot } from "./slot.ts";
 /** Size of the cache of bodies, in bytes. Each body is read once. */
 const cacheBytes = 1024 * 1024;
 
-/** The contents of a slot at one moment, read without changing it. Its owner may go on meanwhile. */
+/** The contents of a slot at one moment, read without changing it. Its owner may continue meanwhile. */
 export class SlotCopy extends MemoryJournal {
   private readonly bodies: JetstreamBodies;
 
