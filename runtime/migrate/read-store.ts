@@ -47,7 +47,8 @@ async function inSecrets({
 }: ReadStoreOptions): Promise<ReadJournals | undefined> {
   const found = await readSecrets({ transport, namespace, account });
   if (!found) return undefined;
-  if (found.movedTo !== undefined) throw elsewhere(`the Secrets say that the checkpoints were moved to ${found.movedTo}`);
+  if (found.movedTo !== undefined)
+    throw elsewhere(`the Secrets say that the checkpoints were moved to ${found.movedTo}`);
   return { place: "kubernetes", layout: alone, journals: [{ slot: 0, store: storeOf(new MemoryJournal(found.disk)) }] };
 }
 
