@@ -1,4 +1,4 @@
-// npm run bench:calls -- [seconds]: the costs of a handler with one `ctx.kube.patch` a change, beside client-node's Watch and
+// npm run bench:calls -- [seconds]: the costs of a handler with one `ctx.kube.patch` a change, next to client-node's Watch and
 // client on the same API server (KUBEBUILDER_ASSETS, otherwise the embedded one). Prints CPU time of all processes at 60 changes
 // a second, and changes a second at the default `concurrency`, for each round and as medians. CALLS_ROUNDS: number of rounds;
 // CALLS_PROFILE: a folder for CPU profiles of Watchfire's main process.

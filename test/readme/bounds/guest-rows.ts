@@ -115,6 +115,7 @@ function calls(): Bound[] {
     constant("sandbox/host/guest-calls.ts", "mostBegun"),
   ];
   const names = constant("sandbox/host/json-shape.ts", "mostOfNames");
+  const applies = constant("access/applied.ts", "mostApplies");
   const large = constant("access/answer-reader.ts", "mostWaiting");
   const cached = constant("reads/reads.ts", "answerLimit");
   const fetched = constant("access/fetcher.ts", "responseLimit");
@@ -153,6 +154,13 @@ function calls(): Bound[] {
         fetched.of,
         ...inFile("access/fetcher.ts", "access/http-headers.ts", "access/content-coding.ts"),
       ],
+    },
+    {
+      what: "applies with `skipUnchanged` that are remembered",
+      ofFunction: runtimeAlone,
+      ofRuntime: applies.n,
+      beyond: "the oldest is forgotten, and sent again",
+      set: [applies.of],
     },
     {
       what: "Kubernetes Events of a function",
