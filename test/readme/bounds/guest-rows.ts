@@ -5,6 +5,7 @@ export const guestRows = (): readonly Bound[] => [...manifests(), ...executors()
 
 function executors(): Bound[] {
   const processes = constant("host/components.ts", "executorLimit");
+  const each = constant("sandbox/host/pool.ts", "functionsEach");
   const [untaken, frames] = [
     constant("sandbox/host/executor-process.ts", "mostUntaken"),
     constant("sandbox/host/executor-process.ts", "maxFrames"),
@@ -29,9 +30,9 @@ function executors(): Bound[] {
     {
       what: "executors",
       ofFunction: "as many as it needs",
-      ofRuntime: `one per core, at most ${processes.n}`,
+      ofRuntime: `one for ${each.n} functions, one per core, at most ${processes.n}`,
       beyond: "functions share them",
-      set: [processes.of],
+      set: [processes.of, each.of],
     },
     {
       what: "bytes sent to executors that they have not read",
