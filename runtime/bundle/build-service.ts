@@ -24,7 +24,8 @@ process.on("exit", () => service?.kill("SIGKILL"));
 
 /**
  * esbuild's `build`, which survives the end of esbuild's process: a terminal's Ctrl-C reaches it too, and the kernel may kill it
- * when memory is short. The process ends after a second without a build; the next one starts it again.
+ * when memory is short. The process ends after a second without a build; the next one starts it again. So no other code of this
+ * process may call esbuild's `build`: its process could end amid it.
  * @throws BuildFailure as `build` does
  * @throws WatchfireError WF_BUNDLE_BROKEN_OFF if its process ended during this build each time
  */
