@@ -3,22 +3,25 @@ import type { z } from "zod";
 import type { ErrorGroup, errorsAnswerSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
 import { act, Code, Confirm, Ready, When } from "../parts.tsx";
+import { Denied, deniedId, type Rights, useRights } from "../rights.tsx";
 import { functionHref, runHref } from "../route.tsx";
 import { replay } from "./dead-letters.tsx";
 
 export function ErrorsPage() {
   const loaded = useData<z.infer<typeof errorsAnswerSchema>>("/api/errors", ["runs", "dead-letters"]);
+  const rights = useRights();
   return (
     <>
       <h1>Errors</h1>
       <p class="quiet">Failed attempts and dead letters, grouped by code, place and message without variables.</p>
+      <Denied of={rights} />
       <Ready of={loaded}>
         {({ groups, more }) => (
           <>
             {more && <p class="notice warn">There are more dead letters than were looked at.</p>}
             {groups.length === 0 ? <p class="notice good">No errors: nothing has failed lately.</p> : null}
             {groups.map((group) => (
-              <Group key={group.fingerprint} group={group} />
+              <Group key={group.fingerprint} group={group} rights={rights} />
             ))}
           </>
         )}
@@ -27,7 +30,7 @@ export function ErrorsPage() {
   );
 }
 
-function Group({ group }: { group: ErrorGroup }) {
+function Group({ group, rights }: { group: ErrorGroup; rights: Rights }) {
   const { fingerprint, code, message, place, frame, functions, count, firstSeen, lastSeen, deadLetters, lastRun } =
     group;
   const [isAsking, setAsking] = useState(false);
@@ -72,7 +75,13 @@ function Group({ group }: { group: ErrorGroup }) {
           Last run
         </a>
         {deadLetters.length > 0 && (
-          <button type="button" class="primary" onClick={() => setAsking(true)}>
+          <button
+            type="button"
+            class="primary"
+            disabled={!rights.mayWrite}
+            aria-describedby={deniedId}
+            onClick={() => setAsking(true)}
+          >
             Replay all {all}
           </button>
         )}

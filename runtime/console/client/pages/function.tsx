@@ -4,6 +4,7 @@ import type { PauseAnswer } from "../../../observe/control-api.ts";
 import type { functionDetailSchema, runSearchSchema, TriggerWay } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
 import { act, Code, Confirm, Ready, total } from "../parts.tsx";
+import { Denied, deniedId, useRights } from "../rights.tsx";
 import { FunctionState } from "./overview.tsx";
 import { RunTable } from "./runs.tsx";
 
@@ -52,6 +53,7 @@ export function FunctionPage({ name }: { name: string }) {
 function Standing({ detail: { function: report } }: { detail: Detail }) {
   const { name, message, reason, paused, queued, spilled, inFlight, requeued = 0, deadLetters = 0 } = report;
   const [isAsking, setAsking] = useState(false);
+  const rights = useRights(name);
   const path = `/api/functions/${encodeURIComponent(name)}`;
   const change = (action: "pause" | "resume") => {
     setAsking(false);
@@ -77,18 +79,25 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
       </dl>
       <p class="actions">
         {paused === undefined && reason !== "Suspended" && (
-          <button type="button" onClick={() => setAsking(true)}>
+          <button type="button" disabled={!rights.mayWrite} aria-describedby={deniedId} onClick={() => setAsking(true)}>
             Pause
           </button>
         )}
         {paused === "command" && (
-          <button type="button" class="primary" onClick={() => change("resume")}>
+          <button
+            type="button"
+            class="primary"
+            disabled={!rights.mayWrite}
+            aria-describedby={deniedId}
+            onClick={() => change("resume")}
+          >
             Resume
           </button>
         )}
         {paused === "manifest" && (
           <span class="quiet">Its manifest pauses it: remove `paused: true` to resume it.</span>
         )}
+        <Denied of={rights} />
       </p>
       {isAsking && (
         <Confirm

@@ -2,11 +2,13 @@ import type { Redeliveries } from "../../../observe/control-api.ts";
 import type { AttemptRow, RunDetail } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
 import { ActionButton, Code, number, Outcome, Ready, Table, took, When, wide, wideNumber } from "../parts.tsx";
+import { Denied, useRights } from "../rights.tsx";
 import { functionHref } from "../route.tsx";
 
 export function RunPage({ id, name }: { id: string; name: string }) {
   const path = `/api/runs/${encodeURIComponent(id)}?function=${encodeURIComponent(name)}`;
   const loaded = useData<RunDetail>(path, ["runs", "dead-letters"]);
+  const rights = useRights(name);
   const [first] = loaded.data?.attempts ?? [];
   const redeliver = async () => {
     const { told } = await post<Redeliveries>(`/api/functions/${encodeURIComponent(name)}/redeliver`, { run: id });
@@ -29,12 +31,15 @@ export function RunPage({ id, name }: { id: string; name: string }) {
           <>
             {elsewhere !== undefined && <p class="notice warn">This is of the shards here alone: {elsewhere}.</p>}
             <p class="actions">
-              <ActionButton action={redeliver}>Redeliver</ActionButton>
+              <ActionButton action={redeliver} disabled={!rights.mayWrite}>
+                Redeliver
+              </ActionButton>
               {deadLetter !== undefined && (
                 <a class="button" href={`/dead-letters?function=${encodeURIComponent(name)}&show=${deadLetter}`}>
                   Its dead letter {deadLetter}
                 </a>
               )}
+              <Denied of={rights} />
             </p>
             <Attempts attempts={attempts} />
             <Calls attempts={attempts} />
