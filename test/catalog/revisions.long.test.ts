@@ -98,7 +98,10 @@ test("a rollback puts back code, manifest and rights of the revision before, as 
   const said = () => runtime.lines.filter(({ msg }) => msg === "one" || msg === "two").map(({ msg }) => msg);
   expect(said()).toEqual(["two"]);
   const { status, stdout, stderr } = await rollback(fixture, "-m", "two was wrong");
-  expect([status, stdout]).toEqual([0, expect.stringMatching(/^greet +changed +\S+ +\d+ KiB\nkept the code of ConfigMap /)]);
+  expect([status, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^greet +changed +\S+ +\d+ KiB\nkept the code of ConfigMap /),
+  ]);
   expect(stderr).toMatch(/^deployed the set default as revision 3 for the runtime /);
   await runtime.sees("the old code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
   await team.make("b");

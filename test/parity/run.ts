@@ -1,7 +1,7 @@
 // npm run parity: sends generated objects and definitions to the embedded cluster and to a real API server (KUBEBUILDER_ASSETS) in
 // dry runs, and compares the answers. Prints a table by kind, and each difference. OBJECTS: number of objects of built-in kinds,
 // default 1,000. DEFINITIONS: number of definitions, default 300, each with three objects. SEED: default 1. FIELDS: a kind, or `all`,
-// of which each field of the schema is set to usual wrong values as well; without it, none. Exit status 1 if fewer than 99 % of the
+// of which each field of the schema is set to usual wrong values as well. Default: no kind. Exit status 1 if fewer than 99 % of the
 // verdicts are equal, or if the embedded cluster accepts, without a warning, an object that the real one refuses.
 import { Dice } from "../laws/random.ts";
 import { Client, type Reply } from "../target/client.ts";

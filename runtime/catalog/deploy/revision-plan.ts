@@ -44,7 +44,7 @@ export function planRevision(
   const current = history.revisions.find(({ number }) => number === history.current);
   const isCurrent = current?.digest === digestOf(entries) && !(key && distrustOf(current, plan, key.trusted));
   if (isCurrent) return { ...historyAfter(history, [], step), number: current.number, isNew: false };
-  // What is deployed again is recorded once.
+  // The same functions, deployed again, are recorded once.
   const former =
     isRecorded(history, before) || history.digest === digestOf(entries) ? [] : [formerRecord(history, before, plan)];
   const number = history.next + former.length;

@@ -8,7 +8,7 @@ const patienceMs = 30_000;
 /** How long a person needs to read a command before its answer comes, in milliseconds. */
 const typingMs = 900;
 
-/** Where commands run, and what each stands for. */
+/** The folder and the environment of commands, and how their output is shown. */
 export interface Place {
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
@@ -67,7 +67,7 @@ export class Terminal implements RecordedPane {
     });
   }
 
-  /** Ends the command that runs. What it prints from now on is not recorded. */
+  /** Ends the command that runs. Later output is not recorded. */
   async end(): Promise<void> {
     const { child } = this;
     if (!child || child.exitCode !== null) return;

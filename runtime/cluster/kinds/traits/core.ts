@@ -106,7 +106,7 @@ export const secret: Traits = {
 
 export const serviceAccount: Traits = {
   returnsDeleted: true,
-  // Of its Secrets it keeps the names.
+  // It keeps only the names of its Secrets.
   prepare(object) {
     for (const reference of items(object, "secrets"))
       for (const name of Object.keys(reference)) if (name !== "name") delete reference[name];

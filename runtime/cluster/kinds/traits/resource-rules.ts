@@ -13,7 +13,7 @@ const hugePages = "hugepages-";
 export const isExtendedResource = (name: string): boolean =>
   name.includes("/") && !/^([^/]*\.)?kubernetes\.io\//.test(name);
 
-/** What is counted in whole pieces, and promised to one container only. */
+/** True for a resource that is counted in whole pieces, and promised to one container only. */
 const isWhole = (name: string): boolean => isExtendedResource(name) || name.startsWith(hugePages);
 
 /** The faults of a container's `resources`. */
@@ -79,7 +79,7 @@ function limitFaults(spec: Fields, path: string): FieldFault[] {
   );
 }
 
-/** What a pod takes beyond its containers, which its RuntimeClass says. */
+/** The resources that a pod takes beyond its containers, which its RuntimeClass sets. */
 const overhead: Check = (value, path) =>
   isFields(value) ? requirementFaults({ limits: value }, path, containerResourceFaults) : [];
 

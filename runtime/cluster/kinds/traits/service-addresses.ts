@@ -8,7 +8,7 @@ const policies = ["PreferDualStack", "RequireDualStack", "SingleStack"];
 
 const textsOf = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
 
-/** A Service without an address and without pods of its own: somebody else writes its endpoints, of any family. */
+/** True for a Service without an address and without a selector: another program writes its endpoints, of any family. */
 function isHeadless({ clusterIP, selector }: Fields): boolean {
   return clusterIP === "None" && (!isFields(selector) || Object.keys(selector).length === 0);
 }
@@ -53,7 +53,7 @@ export function addressFaults(spec: Fields): FieldFault[] {
   const kinds = addresses.map((address) => isIP(address));
   if (kinds.some((kind, index) => kind !== 0 && kinds.indexOf(kind) < index))
     faults.push(fault.invalid("spec.clusterIPs", addresses, "may specify no more than one IP for each IP family"));
-  // Whether the cluster has such addresses is asked only where the rest is right.
+  // The real server checks what the cluster has only if the rest is valid.
   return faults.length > 0 || isHeadless(spec) ? faults : servedFaults(policy, given, addresses);
 }
 
