@@ -96,7 +96,7 @@ test.skipIf("absent" in browser)(
     expect(await inaccessible(page)).toEqual([]);
 
     write(join(functions, "greet", "handler.ts"), handler(""));
-    await dev.says(/change taken up/);
+    await dev.says(/change loaded/);
     await nav.getByRole("link", { name: "Dead letters" }).click();
     await page.getByRole("checkbox", { name: "Select dead letter 1" }).check();
     expect(await inaccessible(page)).toEqual([]);
@@ -129,7 +129,7 @@ test.skipIf("absent" in browser)(
     await page.getByRole("link", { name: "greet" }).click();
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: "Pause greet" }).click();
-    await page.getByText("Greet is paused: what happens waits, in order.").waitFor();
+    await page.getByText("Greet is paused: its events wait, in order.").waitFor();
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByRole("button", { name: "Pause" }).waitFor();
     expect(await inaccessible(page)).toEqual([]);

@@ -126,7 +126,7 @@ function Way({ way: { trigger, steps, outcomes } }: { way: TriggerWay }) {
             <code>{rule}</code>
             {heldBack !== undefined && (
               <p class={heldBack > 0 ? "held" : "quiet"}>
-                {heldBack === 0 ? "held back none" : `held back ${heldBack}`}
+                {heldBack === 0 ? "held back nothing" : `held back ${heldBack}`}
               </p>
             )}
             {name === "handler" && (
