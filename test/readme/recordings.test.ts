@@ -43,7 +43,7 @@ it("a reader who wants no motion sees every line at once", () => {
 it.each(["dev", "explain", "replay"])(
   "the recording of %s is linked from the README, and names no folder of a machine",
   (name) => {
-    expect(read("README.md")).toContain(`runtime/docs/${name}.svg`);
-    expect(read(`runtime/docs/${name}.svg`)).not.toMatch(/\/(tmp|home|root|work|Users)\//);
+    expect(read("README.md")).toContain(`runtime/docs/recordings/${name}.svg`);
+    expect(read(`runtime/docs/recordings/${name}.svg`)).not.toMatch(/\/(tmp|home|root|work|Users)\//);
   },
 );

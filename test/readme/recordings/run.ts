@@ -1,5 +1,5 @@
 // npm run recordings: records `dev`, `explain` and the replay of a dead letter in real runs, each as an animated picture in
-// runtime/docs/. Needs a kubectl on the PATH.
+// runtime/docs/recordings/. Needs a kubectl on the PATH.
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -44,8 +44,8 @@ class Project {
   async save(name: string, description: string): Promise<void> {
     await pause(1_000);
     const panes = [this.dev, this.other].filter(({ lines }) => lines.length > 0);
-    writeFileSync(join(root, "runtime/docs", `${name}.svg`), drawRecording(description, panes));
-    process.stdout.write(`runtime/docs/${name}.svg\n`);
+    writeFileSync(join(root, "runtime/docs/recordings", `${name}.svg`), drawRecording(description, panes));
+    process.stdout.write(`runtime/docs/recordings/${name}.svg\n`);
   }
 }
 
