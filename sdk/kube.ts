@@ -58,6 +58,19 @@ export interface EvictOptions {
   preconditions?: { uid?: string; resourceVersion?: string };
 }
 
+/** Options of a server-side apply. */
+export interface ApplyOptions {
+  /** Takes over fields of other managers. Default: their fields are a ConflictError. */
+  force?: boolean;
+  /**
+   * Returns the object from the runtime's memory, without a request, if the function's last write of it was the same apply, and
+   * the object that the manifest's `reads` has is still in the state that this apply left. The returned object has no
+   * `managedFields`. A change that has not arrived yet is not seen: use it if a trigger runs the function for such a change.
+   * Without a read of whole objects of the kind, each apply is sent. Default: each apply is sent.
+   */
+  skipUnchanged?: boolean;
+}
+
 /** Options of a write to a subresource. */
 export interface SubresourceOptions {
   /** The verb to grant on `<resource>/<subresource>`: `patch` (default), `update` (a PUT), or `create` (a POST). */
@@ -154,9 +167,9 @@ export interface Kube {
   ): Promise<Stored<T>>;
   /**
    * Applies an object server-side, creating it if it is missing. `force` takes over fields of other managers. Needs `patch`, and
-   * `create` if it creates.
+   * `create` if it creates. `skipUnchanged` sends nothing if it would change nothing, as far as the manifest's `reads` knows.
    */
-  apply: Write<{ force?: boolean }>;
+  apply: Write<ApplyOptions>;
   /** Deletes an object; returns the API's answer, a Status or the object that now waits for its finalizers. Needs `delete`. */
   delete(ref: Ref, options?: DeleteOptions): Promise<UnknownObject>;
   /** Replaces an object's status only. Needs `update` on `<resource>/status`. */

@@ -1,4 +1,5 @@
 import type {
+  ApplyOptions,
   DeleteOptions,
   EvictOptions,
   KindsQuery,
@@ -22,7 +23,7 @@ export interface Operations {
   "kube.create": { args: { object: KubeObject }; result: UnknownObject };
   "kube.update": { args: { object: KubeObject }; result: UnknownObject };
   "kube.patch": { args: { ref: Ref; patch: unknown; type?: PatchType }; result: UnknownObject };
-  "kube.apply": { args: { object: KubeObject; force?: boolean }; result: UnknownObject };
+  "kube.apply": { args: { object: KubeObject } & ApplyOptions; result: UnknownObject };
   "kube.delete": { args: { ref: Ref } & DeleteOptions; result: UnknownObject };
   "kube.updateStatus": { args: { object: KubeObject }; result: UnknownObject };
   "kube.patchStatus": { args: { ref: Ref; patch: unknown }; result: UnknownObject };

@@ -1,4 +1,5 @@
 import type {
+  ApplyOptions,
   DeleteOptions,
   EvictOptions,
   JsonPatchOperation,
@@ -20,7 +21,7 @@ export interface RawKube {
   create(object: UnknownObject): Promise<UnknownObject>;
   update(object: UnknownObject): Promise<UnknownObject>;
   patch(ref: Ref, patch: object | JsonPatchOperation[], options?: { type?: PatchType }): Promise<UnknownObject>;
-  apply(object: UnknownObject, options?: { force?: boolean }): Promise<UnknownObject>;
+  apply(object: UnknownObject, options?: ApplyOptions): Promise<UnknownObject>;
   delete(ref: Ref, options?: DeleteOptions): Promise<UnknownObject>;
   updateStatus(object: UnknownObject): Promise<UnknownObject>;
   patchStatus(ref: Ref, patch: object): Promise<UnknownObject>;

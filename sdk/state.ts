@@ -1,4 +1,6 @@
+import { InvalidError } from "./errors.ts";
 import type { Call } from "./operations.ts";
+import { unstorable } from "./state-value.ts";
 
 /**
  * Entries of the function's own, kept across events and restarts: what it has done already, or how far it has come. An attempt
@@ -9,8 +11,9 @@ export interface State {
   /** Returns an entry; `undefined` if it does not exist. */
   get<T = unknown>(key: string): Promise<T | undefined>;
   /**
-   * Sets an entry to a value that JSON can hold. Throws an InvalidError (WF_STATE_FULL) if all entries would then exceed
-   * `resources.state` of the manifest, by default 64Ki; each counts its key, its JSON and 32 bytes.
+   * Sets an entry to a value that JSON can hold: a text, a finite number, true, false, null, an array or a plain object. Throws an
+   * InvalidError (WF_STATE_VALUE) for any other, such as a BigInt, NaN, a Map or a Date. Throws an InvalidError (WF_STATE_FULL) if
+   * all entries would then exceed `resources.state` of the manifest, by default 64Ki; each counts its key, its JSON and 32 bytes.
    * @param key 1 to 512 characters
    */
   set(key: string, value: unknown): Promise<void>;
@@ -24,6 +27,8 @@ export interface State {
 export const createState = (call: Call): State => ({
   get: async <T>(key: string) => (await call("state.get", { key })).value as T | undefined,
   set: async (key, value) => {
+    const why = unstorable(value);
+    if (why !== undefined) throw invalidValue(key, why);
     await call("state.set", { key, value });
   },
   delete: async (key) => {
@@ -31,3 +36,6 @@ export const createState = (call: Call): State => ({
   },
   keys: (prefix) => call("state.keys", prefix === undefined ? {} : { prefix }),
 });
+
+const invalidValue = (key: string, why: string): InvalidError =>
+  new InvalidError(`WF_STATE_VALUE: state.set ${JSON.stringify(key)}: ${why}`, { status: 422, reason: "Invalid" });

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { build, type Plugin } from "esbuild";
+import type { Plugin } from "esbuild";
+import { buildInService } from "../../runtime/bundle/build-service.ts";
 import { bundleConsole } from "../../runtime/console/assets.ts";
 import { consoleMade, filesInside, guestScriptMade, httpRequired } from "./plugins.ts";
 
@@ -21,7 +22,7 @@ export interface BundleOptions {
  */
 export async function bundleRuntime(folder: string, options: BundleOptions): Promise<string[]> {
   const pages = await bundleConsole();
-  const { metafile } = await build({
+  const { metafile } = await buildInService({
     entryPoints: {
       ...Object.fromEntries(Object.entries(options.programs).map(([name, file]) => [`bin/${name}`, file])),
       "sandbox/executor/main": join(runtimeSources, "sandbox/executor/main.ts"),

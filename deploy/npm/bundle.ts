@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { build, type Plugin } from "esbuild";
+import type { Plugin } from "esbuild";
+import { buildInService } from "../../runtime/bundle/build-service.ts";
 import { programBody } from "../../runtime/bundle/program-script.ts";
 import { bundleRuntime, runtimeSources } from "../bundle/bundle.ts";
 import { templatesInside } from "../bundle/plugins.ts";
@@ -26,7 +27,7 @@ export const bundlePackage = (folder: string): Promise<string[]> =>
 
 /** Bundles `create-watchfire` into one program that includes the templates. Returns the input files. */
 export async function bundleCreate(folder: string, sources: string): Promise<string[]> {
-  const { metafile } = await build({
+  const { metafile } = await buildInService({
     entryPoints: { "create-watchfire": join(sources, "main.js") },
     outdir: folder,
     bundle: true,

@@ -16,7 +16,7 @@ import { answered, CallFailure, invalid, tooMany } from "./failure.ts";
 import { Fetcher } from "./fetcher.ts";
 import type { FunctionAccounts } from "./function-accounts.ts";
 import { CallGate } from "./gate.ts";
-import { type KindLookup, KubeCalls } from "./kube-calls.ts";
+import { type KeptObjects, type KindLookup, KubeCalls } from "./kube-calls.ts";
 import { type AccessObserver, mostListedCalls } from "./observer.ts";
 import type { OwnObjects } from "./own-objects.ts";
 import { ReadingTurns } from "./reading-turns.ts";
@@ -37,7 +37,7 @@ export interface AccessParts {
   /** Accounts that are charged with the parent's work on calls. Default: no accounting. */
   readonly time?: LoopAccounts;
   /** Objects that functions keep in memory. Default: no objects. */
-  readonly reads?: Pick<Reads, "get" | "list" | "age">;
+  readonly reads?: Pick<Reads, "get" | "list" | "age"> & KeptObjects;
   /** The manifests by name. Read at each call, so that a reload takes effect at once. */
   readonly functions: Pick<ReadonlyMap<string, FunctionManifest>, "get">;
   readonly clock: Clock;

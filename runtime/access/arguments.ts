@@ -37,7 +37,11 @@ const argumentSchemas = {
     z.strictObject({ ref: refSchema, patch: patchObject, type: z.enum(["merge", "strategic"]) }),
     z.strictObject({ ref: refSchema, patch: z.array(patchObject).max(10_000), type: z.literal("json") }),
   ]),
-  "kube.apply": z.strictObject({ object: objectSchema, force: z.boolean().optional() }),
+  "kube.apply": z.strictObject({
+    object: objectSchema,
+    force: z.boolean().optional(),
+    skipUnchanged: z.boolean().optional(),
+  }),
   "kube.delete": z.strictObject({
     ref: refSchema,
     propagationPolicy: z.enum(["Background", "Foreground", "Orphan"]).optional(),

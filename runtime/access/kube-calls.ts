@@ -10,6 +10,7 @@ import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import { answerTooLarge, callErrorOf } from "./api-answer.ts";
+import { AppliedObjects, type KeptObject } from "./applied.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { CallFailure, invalid, refused, withheld } from "./failure.ts";
 import { describeDemand, isGranted, mayBeGranted, missingRule, type RequestAttributes } from "./grants.ts";
@@ -28,6 +29,14 @@ export interface KindLookup {
   invalidate(apiVersion: string): void;
 }
 
+/** The whole objects of functions' `reads`. `Reads` implements it. */
+export interface KeptObjects {
+  /** Returns the object as it is known; `undefined` if it is not there, or the function does not keep whole objects of its kind. */
+  kept(functionName: string, ref: Reference): KeptObject | undefined;
+  /** Returns the state of such an object with this resourceVersion, as `kept` does; `undefined` if the function keeps no such objects. */
+  stateOf(functionName: string, ref: Reference, resourceVersion: string): string | undefined;
+}
+
 /** Dependencies of `KubeCalls`. */
 interface KubeParts {
   /** Returns the connection under which a function sends requests. */
@@ -35,6 +44,8 @@ interface KubeParts {
   /** True if functions have separate accounts, with no more rights than their manifests. */
   readonly ownAccounts: boolean;
   readonly discovery: KindLookup;
+  /** Whole objects that functions keep in memory. Default: no objects. */
+  readonly reads?: KeptObjects;
   readonly clock: Clock;
   readonly own: OwnObjects;
   readonly answers: AnswerReader;
@@ -47,6 +58,20 @@ interface KubeParts {
   readonly lastLook?: LastLook | undefined;
 }
 
+/** A call that the manifest grants. */
+interface CheckedCall {
+  readonly manifest: FunctionManifest;
+  readonly plan: Plan;
+  readonly demand: RequestAttributes;
+  /** The object's path, or the collection's, without a subresource. */
+  readonly path: string;
+  /** The request's body. */
+  readonly text: string | undefined;
+  readonly signal: AbortSignal;
+  /** Receives the status of the answer. */
+  readonly made: { status?: number } | undefined;
+}
+
 /** Returns the field manager of a function's writes, as `kubectl get --show-managed-fields` shows it. */
 const fieldManager = (functionName: string): string => `watchfire:${functionName}`;
 
@@ -55,6 +80,7 @@ const fieldManager = (functionName: string): string => `watchfire:${functionName
  */
 export class KubeCalls {
   private readonly parts: KubeParts;
+  private readonly applied = new AppliedObjects();
 
   constructor(parts: KubeParts) {
     this.parts = parts;
@@ -75,14 +101,42 @@ export class KubeCalls {
     const objection = this.parts.own.objection(demand, plan);
     if (objection) throw withheld(objection);
     const body = await this.pinned(manifest, plan, resource, demand, signal);
+    const { target, method, contentType } = plan;
+    const path = resourcePath(resource, target.namespace, target.name);
+    const text = body && (contentType === applyType ? applyBody(body) : JSON.stringify(body));
+    const call = { manifest, plan, demand, path, text, signal, made };
+    if (plan.skipUnchanged && text) return this.applyUnlessApplied({ ...call, text });
+    const isWrite = method !== "GET" && target.name !== undefined;
+    if (isWrite) this.applied.forget(manifest.name, path);
+    try {
+      return await this.send(call);
+    } finally {
+      if (isWrite) this.applied.forget(manifest.name, path);
+    }
+  }
+
+  /** Answers with the object as it is known if the apply would change nothing. Otherwise sends it. */
+  private async applyUnlessApplied(call: CheckedCall & { readonly text: string }): Promise<string> {
+    const { manifest, plan, path, text } = call;
+    const { reads } = this.parts;
+    const { name } = manifest;
+    const kept = reads?.kept(name, plan.target);
+    if (kept && this.applied.isApplied(name, path, text, kept)) return kept.body.toString("utf8");
+    const left = this.applied.begin(name, path, text);
+    const answer = await this.send(call);
+    left(reads?.stateOf(name, plan.target, resourceVersionOf(answer)));
+    return answer;
+  }
+
+  private async send({ manifest, plan, demand, path, text, signal, made }: CheckedCall): Promise<string> {
     const { target, subresource, method, contentType } = plan;
     const request: KubeRequest = {
       purpose: "call",
       method,
-      path: resourcePath(resource, target.namespace, target.name, subresource),
+      path: subresource === undefined ? path : `${path}/${subresource}`,
       query: { ...this.queryOf(plan, demand), fieldManager: writes(method) ? fieldManager(manifest.name) : undefined },
       ...(contentType !== undefined && { headers: { "content-type": contentType } }),
-      ...(body !== undefined && { body: contentType === applyType ? applyBody(body) : JSON.stringify(body) }),
+      ...(text !== undefined && { body: text }),
       timeoutMs: this.parts.timeoutMs,
       lastLook: this.parts.lastLook,
       signal,
@@ -206,6 +260,16 @@ function assertScope({ namespace, kind }: Reference, resource: Resource, verb: R
   }
   if (resource.namespaced && namespace === undefined && verb !== "list") {
     throw invalid(`${kind} is namespaced: the namespace is missing`);
+  }
+}
+
+/** Returns the resourceVersion of an answered object; "" if there is no such field. */
+function resourceVersionOf(answer: string): string {
+  try {
+    const { metadata } = JSON.parse(answer) as { metadata?: { resourceVersion?: string } };
+    return metadata?.resourceVersion ?? "";
+  } catch {
+    return "";
   }
 }
 

@@ -22,6 +22,8 @@ export interface Plan {
    * object must exist.
    */
   readonly mayCreate?: true;
+  /** An apply that would change nothing need not be sent. */
+  readonly skipUnchanged?: boolean | undefined;
 }
 
 const patchTypes = {
@@ -61,13 +63,14 @@ const plans: { readonly [Name in KubeOperation]: (args: ArgumentsOf<Name>, now: 
   }),
   "kube.patch": ({ ref, patch, type }) => ({ ...patched(ref, patch, patchTypes[type]) }),
   "kube.patchStatus": ({ ref, patch }) => ({ ...patched(ref, patch, patchTypes.merge), subresource: "status" }),
-  "kube.apply": ({ object, force }) => ({
+  "kube.apply": ({ object, force, skipUnchanged }) => ({
     ...written(object),
     verb: "patch",
     method: "PATCH",
     contentType: applyType,
     query: { force: force ? "true" : undefined },
     mayCreate: true,
+    skipUnchanged,
   }),
   "kube.delete": ({ ref, ...options }) => ({
     target: ref,

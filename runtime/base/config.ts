@@ -19,6 +19,8 @@ const schema = z.object({
   KUBERNETES_SERVICE_HOST: z.string().optional(),
   /** The data folder if --data is absent. The chart sets it, for commands in the runtime's container. */
   WATCHFIRE_DATA: z.string().optional(),
+  /** The target of `watchfire backup` if --to is absent. A URL is a credential, which a command line would show to others. */
+  WATCHFIRE_BACKUP_TO: z.string().optional(),
   WATCHFIRE_LOG_LEVEL: z.enum(logLevels, { error: `one of ${logLevels.join(", ")}` }).default("info"),
   /** Set by the launcher: a descriptor that closes when the launcher dies. */
   WATCHFIRE_LAUNCHER_FD: z.coerce
@@ -40,6 +42,7 @@ export interface Environment {
   /** Whether the process runs in a container of a pod. */
   readonly isInPod: boolean;
   readonly dataFolder: string | undefined;
+  readonly backupTo: string | undefined;
   readonly logLevel: LogLevel;
   readonly launcherFd: number | undefined;
   /** Whether npm started it, for example by `npm start` or `npx`. */
@@ -61,6 +64,7 @@ export function readEnvironment(variables?: NodeJS.ProcessEnv): Environment {
     podUid: env.POD_UID,
     isInPod: (env.KUBERNETES_SERVICE_HOST ?? "") !== "",
     dataFolder: env.WATCHFIRE_DATA,
+    backupTo: env.WATCHFIRE_BACKUP_TO,
     logLevel: env.WATCHFIRE_LOG_LEVEL,
     launcherFd: env.WATCHFIRE_LAUNCHER_FD,
     isStartedByNpm: env.npm_lifecycle_event !== undefined,

@@ -1,3 +1,4 @@
+import { backupCodes } from "./error-codes/backup.ts";
 import { controlCodes } from "./error-codes/control.ts";
 import { deployedCodes } from "./error-codes/deployed.ts";
 import { type ErrorClass, type ErrorEntry, system, user } from "./error-codes/entry.ts";
@@ -41,6 +42,7 @@ export const errorCodes = {
     "change an object that it watches, deliver one again with --object, or wait longer with --timeout",
   ),
   WF_CLI_FIXTURE: user("a fixture cannot be written", "name a folder that you may write with --to"),
+  WF_CLI_SUPPORT: user("a support file cannot be written", "name a file that you may write with --to"),
   WF_CLI_NODE: user("this version of Node is too old", "install Node 24 or newer"),
   WF_CLI_PNP: user(
     "the packages are in archives of Yarn's Plug'n'Play, which executors cannot read",
@@ -302,6 +304,7 @@ export const errorCodes = {
     "a dead letter's body was dropped because of its function's limit",
     "deliver the object's current state with `watchfire redeliver FUNCTION --object NAMESPACE/NAME`, then drop the dead letter; raise delivery.deadLetters.maxSize to keep more",
   ),
+  ...backupCodes,
 
   // dispatch
   WF_DISPATCH_CRASH_LOOP: system(

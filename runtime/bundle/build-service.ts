@@ -8,8 +8,14 @@ type Exact<O extends BuildOptions> = Parameters<typeof build<O>>[0];
 /** Repetitions of a build because esbuild's process ended during it. */
 const rebuilds = 2;
 
+/** Milliseconds without a build after which esbuild's process is ended: it takes 60 MB, and wakes this process each second. */
+const idleMs = 1000;
+
 /** esbuild's process. It starts with the first build and serves all builds; esbuild itself does not restart it when it dies. */
 let service: ChildProcess | undefined;
+/** Number of builds in progress. A plugin may build within a build. */
+let builds = 0;
+let ending: NodeJS.Timeout | undefined;
 /** Chain of repeated builds, which run one after the other, so that a build that ends the process each time fails alone. */
 let anew: Promise<unknown> = Promise.resolve();
 
@@ -18,11 +24,23 @@ process.on("exit", () => service?.kill("SIGKILL"));
 
 /**
  * esbuild's `build`, which survives the end of esbuild's process: a terminal's Ctrl-C reaches it too, and the kernel may kill it
- * when memory is short.
+ * when memory is short. The process ends after a second without a build; the next one starts it again. So no other code of this
+ * process may call esbuild's `build`: its process could end amid it.
  * @throws BuildFailure as `build` does
  * @throws WatchfireError WF_BUNDLE_BROKEN_OFF if its process ended during this build each time
  */
 export async function buildInService<O extends BuildOptions>(options: Exact<O>): Promise<BuildResult<O>> {
+  builds++;
+  clearTimeout(ending);
+  try {
+    return await untilBuilt(options);
+  } finally {
+    if (--builds === 0) ending = setTimeout(stop, idleMs).unref();
+  }
+}
+
+/** Repeats a build whose process ended. */
+async function untilBuilt<O extends BuildOptions>(options: Exact<O>): Promise<BuildResult<O>> {
   const first = await attempt(options);
   if (first.result) return first.result;
   let { cause } = first;

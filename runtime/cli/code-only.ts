@@ -32,7 +32,7 @@ export async function areRightsThere(
     suffices = false;
     const who = `the account ${namespace}/${account}`;
     const fault = isGone
-      ? lack(`there is no ServiceAccount ${namespace}/${account}`)
+      ? lack(`there is no ServiceAccount ${namespace}/${account}`, uncreated)
       : missing === undefined
         ? lack(`the rights of ${who} cannot be seen`, unseen)
         : lack(`${who} lacks ${missing.length} of ${needs.length} rights`);
@@ -41,6 +41,9 @@ export async function areRightsThere(
   }
   return suffices;
 }
+
+const uncreated =
+  "deploy without --code-only, or apply what `watchfire rbac` prints: either creates the account; nothing was written";
 
 const unseen =
   "grant `create` on subjectaccessreviews.authorization.k8s.io (the ClusterRole system:auth-delegator has it), or on the accounts' tokens; nothing was written";

@@ -139,6 +139,10 @@ export class Deployment {
         `${report.left.join(", ")} stays in the set default, where versions without sets deployed it: this folder, of the set ${set}, does not have it`,
       );
     }
+    if (this.parts.given.has("message") && !report.isRecorded) {
+      const now = report.revision === undefined ? "" : `, which is revision ${report.revision}`;
+      warn(`the message is not stored: the code and the manifests are those that are deployed${now}`);
+    }
     if (report.unsigned) {
       warn("what was deployed before was signed, and this is not: a runtime with --trust refuses it");
     }
@@ -191,6 +195,8 @@ const answerOf = (report: DeployReport, packed: readonly PackedFunction[]) => ({
   }),
   takenOver: report.takenOver,
   deleted: report.deleted,
+  kept: report.kept,
+  forgottenRevisions: report.forgotten,
   rights: report.rights,
   changes: !report.isDone,
   prunedEverywhere: report.prunedEverywhere,
@@ -199,7 +205,7 @@ const answerOf = (report: DeployReport, packed: readonly PackedFunction[]) => ({
 });
 
 function rowsOf(report: DeployReport, packed: readonly PackedFunction[]): string[] {
-  const { functions: fates, deleted, prunedEverywhere, takenOver } = report;
+  const { functions: fates, deleted, kept, forgotten, prunedEverywhere, takenOver } = report;
   const width = Math.max(0, ...fates.map(({ name }) => name.length));
   const rows = fates.map(({ name, fate }) => {
     const of = packed.find((each) => each.name === name);
@@ -208,7 +214,11 @@ function rowsOf(report: DeployReport, packed: readonly PackedFunction[]): string
     const over = takenOver.includes(name) ? ", taken over from the set default" : "";
     return `${name.padEnd(width)}  ${fate.padEnd(9)}${size}${without}${over}`.trimEnd();
   });
-  const pruned = deleted.map((name) => `deleted ${name}`);
+  const pruned = [
+    ...deleted.map((name) => `deleted ${name}`),
+    ...kept.map((name) => `kept the code of ${name} for \`watchfire rollback\``),
+    ...(forgotten.length > 0 ? [`deleted revision ${forgotten.join(", ")}`] : []),
+  ];
   const partly = prunedEverywhere
     ? []
     : ["rights in other namespaces were not looked for: listing them is not allowed"];

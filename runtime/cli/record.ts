@@ -20,6 +20,7 @@ import {
   withRuntime,
 } from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
+import { readValues, valuesOption } from "./values.ts";
 
 /** How long one request waits, in seconds. The endpoints close a connection that is silent for 15. */
 const waitSeconds = 10;
@@ -30,6 +31,7 @@ const options = {
   ...runtimeOptions,
   ...reasonOption,
   functions: functionsFolder,
+  values: valuesOption,
   to: { value: "DIR", summary: "the folder of the fixtures; default: `events` next to the function's manifest" },
   count: { value: "N", summary: `the number of events, at most ${mostCount}`, default: "1" },
   follow: { summary: "continues until it is stopped" },
@@ -118,9 +120,13 @@ function limitsOf({ options: { count, timeout }, given }: Invocation<typeof opti
 }
 
 /** @throws WatchfireError WF_CLI_USAGE if no folder is given, and the function's folder does not exist */
-async function folderOf(name: string, { options: { to, functions } }: Invocation<typeof options>): Promise<string> {
+async function folderOf(
+  name: string,
+  { options: { to, functions, values: file } }: Invocation<typeof options>,
+): Promise<string> {
   if (to !== undefined) return to;
-  const loaded = await loadFunctions(readFolder(functions), { checkExpression });
+  const values = readValues(file);
+  const loaded = await loadFunctions(readFolder(functions), { checkExpression, values, placeholders: "option" });
   const found = loaded.functions.find((each) => each.name === name);
   if (found) return join(dirname(found.file), "events");
   throw new WatchfireError("WF_CLI_USAGE", {

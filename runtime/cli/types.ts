@@ -5,12 +5,14 @@ import { makeFolder } from "../base/folder.ts";
 import { suggest } from "../base/suggest.ts";
 import { systemReason } from "../base/wording.ts";
 import { isBuilt } from "../manifest/built.ts";
+import type { ManifestValues } from "../manifest/values.ts";
 import { type Definition, fetchDefinitions, readDefinitions } from "../types/definition.ts";
 import { functionTypes } from "../types/function-types.ts";
 import { command, type Invocation } from "./command.ts";
 import { readFolder } from "./operand.ts";
 import { functions, kubeconfig, output } from "./options.ts";
 import { readValidManifests, withCluster } from "./rbac.ts";
+import { readValues, valuesOption } from "./values.ts";
 
 export const types = command({
   name: "types",
@@ -19,6 +21,7 @@ export const types = command({
   operands: "[DEFINITION...]",
   options: {
     functions: { ...functions, summary: "the functions folder, where each function gets its function.d.ts" },
+    values: valuesOption,
     crd: { value: "PATH", summary: "a file, or a folder of files, to read in place of a cluster", many: true },
     out: { value: "DIR", summary: "the folder to write the types of custom resources to", default: "types" },
     kubeconfig,
@@ -32,7 +35,7 @@ export const types = command({
       if (options.output !== "json") process.stdout.write(`${each.file}\n`);
     };
     const folder = operands.length === 0 ? functionsOf(options.functions, given.has("functions")) : undefined;
-    const isSound = folder === undefined || (await writeFunctions(folder, wrote));
+    const isSound = folder === undefined || (await writeFunctions(folder, readValues(options.values), wrote));
     for (const definition of await chosenDefinitions({ options, operands, given }, files.length > 0)) {
       const { declaration } = await import("../types/declaration.ts");
       const file = join(options.out, `${definition.metadata.name}.ts`);
@@ -51,14 +54,23 @@ type WrittenTypes = { readonly file: string } & ({ readonly function: string } |
 const functionsOf = (folder: string, isNamed: boolean): string | undefined =>
   isNamed || existsSync(folder) ? readFolder(folder) : undefined;
 
-/** Writes the types of every accepted function. Returns false, and writes the faults to stderr, if another is refused. */
-async function writeFunctions(folder: string, wrote: (each: WrittenTypes) => void): Promise<boolean> {
-  const { functions, faults } = await readValidManifests(folder);
+/**
+ * Writes the types of every accepted function. Returns false, and writes the faults to stderr, if another is
+ * refused or a value has no use.
+ */
+async function writeFunctions(
+  folder: string,
+  values: ManifestValues | undefined,
+  wrote: (each: WrittenTypes) => void,
+): Promise<boolean> {
+  const { functions, faults } = await readValidManifests(folder, { values, placeholders: "option" });
   for (const { name, file, text } of isBuilt(folder) ? [] : functionTypes(functions)) {
     writeTypes(file, text);
     wrote({ file, function: name });
   }
-  return faults.length === 0;
+  const unused = values?.unused() ?? [];
+  for (const fault of unused) process.stderr.write(`${fault.message}\n`);
+  return faults.length === 0 && unused.length === 0;
 }
 
 /**

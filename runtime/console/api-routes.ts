@@ -13,6 +13,7 @@ import {
 import { deadLettersQuestionSchema, idsSchema, objectQuestionSchema } from "../observe/control-routes.ts";
 import { deadLetterRowSchema, deadLetterSchema, replayAnswerSchema } from "../observe/dead-letter.ts";
 import { explanationSchema } from "../observe/explanation.ts";
+import { supportReportSchema } from "../observe/support-report.ts";
 import {
   errorsAnswerSchema,
   functionDetailSchema,
@@ -134,6 +135,12 @@ export const apiRoutes: readonly ApiRoute[] = [
     summary: "Deletes dead letters for good",
     body: idsSchema,
     answer: nothing,
+  },
+  {
+    method: "get",
+    path: "/support",
+    summary: "The state for somebody who helps, without secrets",
+    answer: supportReportSchema,
   },
   { method: "get", path: "/sources", summary: "All lists and watches", answer: sourcesAnswerSchema },
   {

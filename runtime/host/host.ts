@@ -1,6 +1,7 @@
 import { runtimeAccount } from "../access/account.ts";
 import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
+import { readVariables } from "../base/variables.ts";
 import { ClusterSource } from "../catalog/cluster-source.ts";
 import type { TakenRevision } from "../catalog/deployed-set.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
@@ -28,6 +29,7 @@ import { openStore } from "../migrate/open-store.ts";
 import type { ControlApi } from "../observe/control-api.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../observe/endpoints.ts";
 import type { ExplainQuestion, Explanation } from "../observe/explanation.ts";
+import { supportReport } from "../observe/support-report.ts";
 import { keepToken } from "../observe/token-file.ts";
 import type { HostedState } from "../sandbox/host/hosted-function.ts";
 import {
@@ -49,6 +51,7 @@ import { publicationOf } from "./publication.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
 import { SoleOwner } from "./sole-owner.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
+import { settingsOf } from "./support.ts";
 
 /**
  * Interval of `untilReady`, in milliseconds: short at first, because a start takes moments, then longer, in case it never becomes
@@ -410,8 +413,9 @@ export class Host {
   private async serve(): Promise<void> {
     const { listen, data, clock, log, tokenReview, transport, namespace, account = runtimeAccount } = this.options;
     const { consoleAccess: access, audit } = this;
+    const token = keepToken(data);
     const gate = new Gate({
-      token: keepToken(data),
+      token,
       ...(tokenReview && { accounts: new AccountReviews({ transport, namespace, account, clock }) }),
       audit,
       deadLetters: () => this.ownership.deadLetters,
@@ -428,6 +432,19 @@ export class Host {
       deadLetters: () => this.ownership.deadLetters,
       explain: (question: ExplainQuestion) => this.explain(question),
       functions: this.controlApi,
+      support: async () =>
+        supportReport({
+          options: settingsOf(this.options),
+          data,
+          status: this.status(),
+          metrics: await this.components.metrics.text(),
+          warnings: this.options.functionLog?.warnings ?? [],
+          manifests: this.functions,
+          redactor: this.components.redactor,
+          variables: readVariables(),
+          secrets: [token],
+          now: clock.now(),
+        }),
       clock,
       // Its code is loaded when a browser asks for it.
       console:

@@ -103,10 +103,11 @@ export class AccountToken implements TokenSource {
   private fault(error: unknown): unknown {
     const { namespace, account } = this.parts;
     if (!(error instanceof ApiError) || (error.status !== 403 && error.status !== 404)) return error;
-    const what =
-      error.status === 404
-        ? `there is no ServiceAccount ${account} in namespace ${namespace}`
-        : `create serviceaccounts/token ${JSON.stringify(account)} in namespace ${JSON.stringify(namespace)} is refused: ${error.message}`;
-    return new WatchfireError("WF_KUBE_FORBIDDEN", { what, cause: error });
+    const missing = {
+      what: `there is no ServiceAccount ${account} in namespace ${namespace}`,
+      hint: "deploy the function again, or apply what `watchfire rbac` prints: either creates the account",
+    };
+    const what = `create serviceaccounts/token ${JSON.stringify(account)} in namespace ${JSON.stringify(namespace)} is refused: ${error.message}`;
+    return new WatchfireError("WF_KUBE_FORBIDDEN", { ...(error.status === 404 ? missing : { what }), cause: error });
   }
 }

@@ -56,7 +56,7 @@ interface Target {
 
 /** Copies the slot's share of each source. */
 export async function copyAll(
-  { layout, journals }: SourceJournals,
+  { layout, journals }: Pick<SourceJournals, "layout" | "journals">,
   to: Checkpoint,
   target: Target,
   signal: AbortSignal,

@@ -13,6 +13,7 @@ import {
   describeSummary,
 } from "./dead-letter.ts";
 import { type ExplainQuestion, type Explanation, nameSchema, namespaceSchema } from "./explanation.ts";
+import type { SupportReport } from "./support-report.ts";
 import type { UnderWay } from "./under-way.ts";
 
 /** The dead letters, as used by the endpoints. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
@@ -50,6 +51,8 @@ export interface ControlParts {
   explain(question: ExplainQuestion): Promise<Explanation>;
   /** Operations on one function. */
   readonly functions: ControlApi;
+  /** Returns the state for somebody who helps, without secrets. */
+  support(): Promise<SupportReport>;
 }
 
 /** Creates the routes of the commands, without guards: explanations, operations on functions, and dead letters. */
@@ -61,6 +64,7 @@ export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono<Con
     return c.json(await parts.explain({ function: c.req.param("function"), ...asked.data }));
   });
   app.route("/functions", functionRoutes(parts.functions, underWay));
+  app.get("/support", async (c) => c.json(await parts.support()));
   const letters = () => parts.deadLetters();
   app.get("/dead-letters", async (c) => {
     const asked = deadLettersQuestionSchema.safeParse(c.req.query());

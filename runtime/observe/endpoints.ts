@@ -73,6 +73,7 @@ const guarded = [
   ["/dead-letters/*", "dead letters"],
   ["/explain/*", "explanations"],
   ["/functions/*", "a function's runs, logs and commands"],
+  ["/support", "support reports"],
 ] as const;
 
 /** Creates the routes. `own`: names of this process that a Host header may contain. */
@@ -129,7 +130,10 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
   app.route("/", control);
   app.onError(answerFailure);
   app.notFound((c) =>
-    c.json({ error: "there are /livez, /readyz, /metrics, /status, /dead-letters, /explain and /functions" }, 404),
+    c.json(
+      { error: "there are /livez, /readyz, /metrics, /status, /dead-letters, /explain, /functions and /support" },
+      404,
+    ),
   );
   return app;
 }

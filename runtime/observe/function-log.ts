@@ -6,6 +6,12 @@ const mostInAll = 16 * 2 ** 20;
 /** Maximum characters of the lines of one function, however few functions there are. */
 const mostOfOne = 256 * 1024;
 
+/** Number of the runtime's warnings that are kept, and the maximum characters of each. */
+const mostWarnings = 200;
+const longestWarning = 4096;
+/** Pino's number of the level `warn`. */
+const warn = 40;
+
 /**
  * A line as in the log, with its number. Numbers rise over all functions, and over restarts: each is the time in epoch microseconds,
  * or one more than the last number.
@@ -54,6 +60,7 @@ export class FunctionLog implements DestinationStream {
   private readonly next: Fielded;
   private readonly clock: Pick<Clock, "now">;
   private readonly functions = new Map<string, KeptLines>();
+  private readonly alarms: string[] = [];
   private readonly waiting = new Set<(name: string) => void>();
   private number = 0;
 
@@ -68,6 +75,7 @@ export class FunctionLog implements DestinationStream {
     next.lastObj = lastObj;
     next.write(line);
     const { function: name, run } = (lastObj ?? {}) as { readonly function?: unknown; readonly run?: unknown };
+    if (lastLevel >= warn && run === undefined) this.keepWarning(line);
     if (typeof name === "string") this.keep(name, line.trimEnd(), typeof run === "string" ? run : undefined);
   }
 
@@ -99,6 +107,16 @@ export class FunctionLog implements DestinationStream {
       this.waiting.add(hears);
       signal.addEventListener("abort", done);
     });
+  }
+
+  /** The last warnings and errors of the runtime itself, oldest first, without those of handlers' runs. */
+  get warnings(): readonly string[] {
+    return this.alarms;
+  }
+
+  private keepWarning(line: string): void {
+    this.alarms.push(line.trimEnd().slice(0, longestWarning));
+    if (this.alarms.length > mostWarnings) this.alarms.shift();
   }
 
   private keep(name: string, line: string, run: string | undefined): void {

@@ -113,12 +113,17 @@ export class FunctionReads implements CacheMember {
     });
   }
 
+  /** Returns the read of a kind; `undefined` if it does not keep objects of that kind now. */
+  viewOf(kind: { readonly apiVersion: string; readonly kind: string }): ReadView | undefined {
+    return this.views.get(nameOf(kind));
+  }
+
   /**
    * Returns the read of a kind, and its index of that name if one is given.
    * @throws WatchfireError WF_READS_UNDECLARED
    */
   find(kind: { readonly apiVersion: string; readonly kind: string }, namespace: string | undefined, index?: string) {
-    const view = this.views.get(nameOf(kind));
+    const view = this.viewOf(kind);
     if (!view) throw undeclared(`it does not keep ${nameOf(kind)}`);
     if (!view.reads(namespace)) throw undeclared(`it keeps ${nameOf(kind)} of other namespaces than ${namespace}`);
     const found = view.read.indexes.find(({ name }) => name === index);

@@ -134,6 +134,31 @@ export class Reads {
   }
 
   /**
+   * Returns the object's text and its state, which changes with each write of the object; `undefined` if it is not there, or if
+   * the function does not keep whole objects of its kind in this namespace.
+   */
+  kept(functionName: string, ref: CollectionQuery & { readonly name?: string }) {
+    const { name = "", namespace = "" } = ref;
+    const found = this.wholeView(functionName, ref)?.get({ namespace, name });
+    return found && { state: this.stateIn(ref, found.meta.resourceVersion), body: found.body };
+  }
+
+  /** Returns the state of an object with this resourceVersion; `undefined` if the function does not keep such objects. */
+  stateOf(functionName: string, ref: CollectionQuery, version: string): string | undefined {
+    return this.wholeView(functionName, ref) && this.stateIn(ref, version);
+  }
+
+  /** After a restore of the cluster, an object may have the same version in another state. */
+  private stateIn(kind: Pick<ObjectQuery, "apiVersion" | "kind">, version: string): string {
+    return `${this.parts.watches.rewindsOf(kind)} ${version}`;
+  }
+
+  private wholeView(functionName: string, { namespace = "", ...kind }: CollectionQuery): ReadView | undefined {
+    const view = this.functions.get(functionName)?.viewOf(kind);
+    return view?.read.object === "Full" && view.reads(namespace) ? view : undefined;
+  }
+
+  /**
    * Returns `{ items, resourceVersion, ageMs }` as JSON.
    * @throws WatchfireError WF_READS_UNDECLARED, WF_READS_SELECTOR, WF_READS_INDEX, WF_READS_ANSWER
    */

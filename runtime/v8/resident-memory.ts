@@ -1,7 +1,8 @@
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 
-/** Milliseconds between two checks of a process' memory. */
+/** Milliseconds between two checks of a process' memory: while it may run code, and while it may not. */
 const pollMs = 20;
+const quietPollMs = 500;
 /** Bytes of a page in /proc: 4 KiB on every platform with a /proc for which isolated-vm has binaries. */
 const pageBytes = 4096;
 
@@ -50,7 +51,9 @@ class Looks {
  * once, with a description.
  */
 export class MemoryWatch {
-  private readonly timer: NodeJS.Timeout;
+  private timer: NodeJS.Timeout;
+  private readonly check: () => void;
+  private isOver = false;
   private readonly looks: Looks;
   /** Resident memory in bytes at which `exceeded` is called. */
   cap: number;
@@ -60,17 +63,24 @@ export class MemoryWatch {
   constructor(pid: number | undefined, cap: number, exceeded: (detail: string) => void) {
     this.cap = cap;
     this.looks = new Looks(pid);
-    this.timer = setInterval(() => {
+    this.check = () => {
       const { bytes } = this.looks;
       if (bytes > this.peak) this.peak = bytes;
       if (bytes <= this.cap) return;
       this.stop();
       exceeded(`${mebibytes(bytes)} MiB resident, cap ${mebibytes(this.cap)} MiB`);
-    }, pollMs);
-    this.timer.unref();
+    };
+    this.timer = setInterval(this.check, pollMs).unref();
+  }
+
+  /** Checks every 20 ms from now on, or every 500 ms if the process runs no code. */
+  look(isOften: boolean): void {
+    clearInterval(this.timer);
+    if (!this.isOver) this.timer = setInterval(this.check, isOften ? pollMs : quietPollMs).unref();
   }
 
   stop(): void {
+    this.isOver = true;
     clearInterval(this.timer);
     this.looks.close();
   }

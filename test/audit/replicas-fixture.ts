@@ -21,7 +21,7 @@ import {
 } from "./ledger.ts";
 import { LoggedRecords } from "./logged-records.ts";
 import { type Recording, writeRecorders } from "./recorders.ts";
-import type { Verdict, Waking } from "./verdict.ts";
+import type { Gap, Verdict, Waking } from "./verdict.ts";
 import { Writer } from "./writer-process.ts";
 
 /** Polling interval of replicas and records, in milliseconds. Several fixtures share two cores. */
@@ -56,9 +56,12 @@ export class ReplicasFixture {
   private readonly replicas: Replica[] = [];
   private readonly wakings: Waking[] = [];
   private readonly edits: Edit[] = [];
+  private readonly gaps: Gap[] = [];
   /** Functions folder that replicas are started with. */
   private functions: string;
   private pods = 0;
+  /** False while the API server may be away. */
+  private isServed = true;
 
   private constructor(admin: Client, namespace: string, folder: string, kubeconfig: string, began: number, load: Load) {
     const { shares, apart, objects = 60 } = load;
@@ -72,7 +75,9 @@ export class ReplicasFixture {
     this.read = began;
     const logs = () => [...new Set(this.replicas.map(({ options }) => options.logFile))];
     this.records = apart ? new LoggedRecords(logs) : recordsIn(admin, this.where);
-    this.timer = setInterval(() => void this.readOn().catch(() => undefined), readOnMs);
+    this.timer = setInterval(() => {
+      if (this.isServed) void this.readOn().catch(() => undefined);
+    }, readOnMs);
     this.writer = new Writer(kubeconfig, objects, 20261121, this.where, shares);
   }
 
@@ -90,12 +95,7 @@ export class ReplicasFixture {
       await admin.post(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, type: "Opaque" });
     }
     await writeRecorders(join(folder, "functions"), { objects, records }, load);
-    // A server that has just started may not yet serve what it listed a moment ago.
-    const began = await until("history begins", 60_000, async () => {
-      const now = await revision(admin);
-      await readFacts(admin, now, { objects, records });
-      return now;
-    });
+    const began = await historyBegins(admin, { objects, records });
     return new ReplicasFixture(admin, namespace, folder, kubeconfig, began, load);
   }
 
@@ -140,6 +140,29 @@ export class ReplicasFixture {
     this.functions = functions;
     await restart();
     this.edits.push({ from, to: await revision(this.admin), wanted: wantedBy(shape) });
+  }
+
+  /**
+   * Loses the cluster's history while no replica works: `end` ends them amid writing, `compact` drops what has happened, and `begin`
+   * starts one. Only net changes of this time are delivered.
+   */
+  async loseHistory(
+    operations: number,
+    steps: Readonly<Record<"end" | "compact" | "begin", () => Promise<unknown>>>,
+  ): Promise<void> {
+    await this.verdict();
+    const from = await revision(this.admin);
+    await this.load(operations);
+    this.writer.allow(operations);
+    await steps.end();
+    await this.allWritten();
+    await this.readOn();
+    this.isServed = false;
+    await steps.compact();
+    this.read = await historyBegins(this.admin, this.where);
+    this.isServed = true;
+    await steps.begin();
+    this.gaps.push({ from, to: await revision(this.admin) });
   }
 
   /** Milliseconds until one of the candidates reports that it is active, and which one. */
@@ -235,7 +258,7 @@ export class ReplicasFixture {
   async verdict(): Promise<Verdict> {
     await this.allWritten();
     await this.readOn();
-    return settled(this.records, this.facts, { wakings: this.wakings, edits: this.edits });
+    return settled(this.records, this.facts, { wakings: this.wakings, edits: this.edits, gaps: this.gaps });
   }
 
   /** Reads the history since the last call. After a failure it always fails. */
@@ -260,3 +283,11 @@ export class ReplicasFixture {
     await rm(this.folder, { recursive: true, force: true });
   }
 }
+
+/** Returns a revision after which the history can be read. A server that has just started may not serve what it listed a moment ago. */
+const historyBegins = (admin: Client, where: Namespaces): Promise<number> =>
+  until("history begins", 60_000, async () => {
+    const now = await revision(admin);
+    await readFacts(admin, now, where);
+    return now;
+  });

@@ -57,6 +57,17 @@ describe("the process that builds", () => {
     expect(await scriptOf(second)).toContain("=> 1");
   });
 
+  it("ends when nothing is built for a second, and the next build starts it again", async () => {
+    const started: ChildProcess[] = [];
+    await onService((service) => started.push(service));
+    const [first, second] = functionsOf(2);
+    if (!first || !second) throw new Error("no functions");
+    await scriptOf(first);
+    if (started[0]?.signalCode === null) await once(started[0], "exit");
+    expect(await scriptOf(second)).toContain("=> 1");
+    expect(started).toHaveLength(2);
+  });
+
   it("that ends each time is told of by a code that is not the author's fault, and the next build is as any", async () => {
     let isDeadly = true;
     await onService((service) => isDeadly && service.kill("SIGKILL"));

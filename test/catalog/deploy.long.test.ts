@@ -82,7 +82,9 @@ test("deploy -o json prints one document: each function's outcome, what was dele
     { name: "greet", fate: "removed", configMap: null, bytes: null, withoutSourceMap: false },
     expect.objectContaining({ name: "wave", fate: "created" }),
   ]);
-  expect(next.deleted).toContain(`ConfigMap ${home}/${configMap}`);
+  // Its code stays for a rollback.
+  expect(next.kept).toEqual([`ConfigMap ${home}/${configMap}`]);
+  expect(next.deleted).not.toContain(`ConfigMap ${home}/${configMap}`);
 });
 
 test("deploy --dry-run -o json prints what a deployment would print, writes nothing, and ends with 3", async () => {
@@ -114,7 +116,8 @@ test("deploy --dry-run -o json prints what a deployment would print, writes noth
   expect(JSON.parse(second.stdout)).toMatchObject({
     functions: [{ name: "greet", fate: "changed" }],
     rights: [expect.stringMatching(/^changed Role /), "  + patch configmaps", "  - get configmaps"],
-    deleted: [expect.stringMatching(/^ConfigMap /)],
+    deleted: [],
+    kept: [expect.stringMatching(/^ConfigMap /)],
     changes: true,
     revision: 2,
   });

@@ -82,7 +82,7 @@ export class CatalogFixture {
     if (status !== 0) throw new Error(`deploy: ${status}\n${said.join("")}`);
     const rows = (said[0] ?? "").split("\n").map((line) => line.split(/\s+/));
     return Object.fromEntries(
-      rows.flatMap(([name, fate]) => (name && fate && name !== "deleted" ? [[name, fate]] : [])),
+      rows.flatMap(([name, fate]) => (name && fate && name !== "deleted" && name !== "kept" ? [[name, fate]] : [])),
     );
   }
 

@@ -35,6 +35,7 @@ function historyOf(count: number, bytes: number): SetHistory {
   return {
     revisions,
     current: count,
+    digest: revisions[0]?.digest,
     next: count + 1,
     copies: new Map(copies.map((copy) => [copy.metadata.name, copy])),
     leftovers: [],
@@ -50,6 +51,15 @@ function after(count: number, bytes: number) {
 
 const names = (objects: readonly { readonly metadata: { readonly name: string } }[]) =>
   objects.map(({ metadata }) => metadata.name).sort();
+
+test("superseded code of a kept revision stays in a copy, and that of no revision does not", () => {
+  const stranger = found("watchfire-stranger", 100);
+  const own = found(entryOf(2).configMap, 100);
+  const superseded = new Map([own, stranger].map((each) => [each.metadata.name, each]));
+  const entries = [entryOf(3)];
+  const { moved } = historyAfter(historyOf(2, 100), [recordOf(3)], { identity, entries, superseded });
+  expect([...moved]).toEqual([own.metadata.name]);
+});
 
 test("the newest ten revisions are kept, and the eleventh goes with its code", () => {
   expect(names(after(9, 100).dropped)).toEqual([]);

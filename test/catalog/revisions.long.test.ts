@@ -98,7 +98,10 @@ test("a rollback puts back code, manifest and rights of the revision before, as 
   const said = () => runtime.lines.filter(({ msg }) => msg === "one" || msg === "two").map(({ msg }) => msg);
   expect(said()).toEqual(["two"]);
   const { status, stdout, stderr } = await rollback(fixture, "-m", "two was wrong");
-  expect([status, stdout]).toEqual([0, expect.stringMatching(/^greet +changed +\S+ +\d+ KiB\ndeleted ConfigMap /)]);
+  expect([status, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^greet +changed +\S+ +\d+ KiB\nkept the code of ConfigMap /),
+  ]);
   expect(stderr).toMatch(/^deployed the set default as revision 3 for the runtime /);
   await runtime.sees("the old code is loaded", () => runtime.lines.some(({ msg }) => msg === "change loaded"));
   await team.make("b");
@@ -222,9 +225,41 @@ test("what a version without revisions deployed is recorded by the next deployme
   expect((await rollback(fixture)).stdout).toMatch(/^greet +changed/);
 });
 
-test("an undeployed set leaves no revision", async () => {
+test("code that was applied as YAML and is deployed again is one revision, and a rollback goes past it", async () => {
+  const team = await createTeam();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("greet", says(team, "one"));
+  await fixture.deploy();
+  await fixture.define("greet", says(team, "two"));
+  await fixture.deploy();
+  // The index that `deploy -o yaml` prints has no revision.
+  await admin.patch(fixture.indexPath, { data: { revision: null } });
+  expect((await rollback(fixture, "--dry-run")).stdout).toMatch(/^greet +changed/);
+  await fixture.deploy("-m", "again", "--sign", makeKeys(fixture.folder).private);
+  const { current, all } = await revisions(fixture);
+  expect([current, all.map(({ number, message }) => [number, message])]).toEqual([
+    3,
+    [
+      [3, "again"],
+      [2, ""],
+      [1, ""],
+    ],
+  ]);
+});
+
+test("a message of a deployment that changes nothing is reported as not stored", async () => {
+  const { fixture } = await twice();
+  const { status, stderr } = await fixture.tryDeploy("-m", "why");
+  expect(status).toBe(0);
+  expect(stderr).toContain(
+    "the message is not stored: the code and the manifests are those that are deployed, which is revision 2",
+  );
+});
+
+test("an undeployed set leaves no revision, and the dry run says which ones go", async () => {
   const { fixture } = await twice();
   expect((await fixture.kept()).length).toBe(3);
+  expect((await fixture.run("undeploy", "--set", "default", "--dry-run")).stdout).toContain("deleted revision 1, 2\n");
   expect((await fixture.run("undeploy", "--set", "default", "--yes")).status).toBe(0);
   expect(await fixture.kept()).toEqual([]);
 });

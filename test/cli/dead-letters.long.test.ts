@@ -79,6 +79,7 @@ async function endpointsOn(folder: string, letters: DeadLetterService): Promise<
     gate: gateOf({ token: keepToken(folder) }).admit,
     deadLetters: () => letters,
     explain: async () => Promise.reject(new Error("not asked")),
+    support: async () => Promise.reject(new Error("not asked")),
     functions: {} as ControlApi,
   });
   leaveAddress(folder, endpoints.url);

@@ -5,6 +5,9 @@ import { connect, createServer } from "node:net";
 import { dirname, join } from "node:path";
 
 const file = process.env.FAKE_KUBECTL;
+// A forwarding must not outlive a test that was aborted.
+const parent = process.ppid;
+setInterval(() => process.ppid === parent || process.exit(), 500).unref();
 const words = process.argv.slice(2);
 const { pods, forbidden = [], ports, token } = JSON.parse(readFileSync(file, "utf8"));
 appendFileSync(join(dirname(file), "calls.jsonl"), `${JSON.stringify({ pid: process.pid, words })}\n`);

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Client } from "../target/client.ts";
@@ -21,8 +21,11 @@ test("record saves what a function is given, without secrets and over no file, a
   const grant = `  permissions: [{ apiGroups: [""], resources: [secrets], verbs: [list, patch] }]\n`;
   const watch =
     "{ apiVersion: v1, kind: Secret, namespaceSelector: { matchNames: [default] }, changedFields: [.data] }";
-  define(functions, "greet", handler, manifest("greet", grant, watch));
-  const dev = new Session(["dev", "--functions", functions, "--data", data, "--port", "0"]);
+  // Refused without its values: `record` must fill it to find the function's folder.
+  define(functions, "greet", handler, `${manifest("greet", grant, watch)}  delivery:\n    concurrency: $\{lanes}\n`);
+  const values = join(folder, "stage.yaml");
+  writeFileSync(values, "lanes: 2\n");
+  const dev = new Session(["dev", "--functions", functions, "--values", values, "--data", data, "--port", "0"]);
   await dev.says(/stop +Ctrl-C/);
   const client = new Client(await accessOf(join(data, "kubeconfig")));
   const password = Buffer.from("hunter22").toString("base64");
@@ -31,7 +34,7 @@ test("record saves what a function is given, without secrets and over no file, a
   await dev.says(/greet {2}Added v1\/Secret default\/db {2}ok/);
 
   const record = (...more: string[]) =>
-    watchfire(["record", "greet", "--functions", functions, "--data", data, ...more]);
+    watchfire(["record", "greet", "--functions", functions, "--values", values, "--data", data, ...more]);
   const events = join(functions, "greet/events");
   for (const again of [[], [], ["--force"]]) {
     const { stdout, stderr, status } = await record("--object", "default/db", ...again);
@@ -44,7 +47,7 @@ test("record saves what a function is given, without secrets and over no file, a
   expect(JSON.parse(text).event.object.metadata).toMatchObject({ name: "db", namespace: "default" });
   expect(text).not.toContain(password);
   expect(text).not.toContain("managedFields");
-  expect(await watchfire(["test", "--functions", functions])).toMatchObject({
+  expect(await watchfire(["test", "--functions", functions, "--values", values])).toMatchObject({
     stdout: "2 passed, 0 failed\n",
     status: 0,
   });

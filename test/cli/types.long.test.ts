@@ -127,3 +127,22 @@ test("types writes the types of each function without a cluster, and those of na
     'readonly all: sdk.ObjectOf<"v1", "ConfigMap">;',
   );
 });
+
+const placeholder = (name: string) => `$\{${name}}`;
+
+test("types fills manifests with --values, and refuses a value that no manifest uses", async () => {
+  const folder = folderOf({
+    "functions/greet/function.yaml": greet(`"${placeholder("trigger")}"`),
+    "functions/greet/handler.ts": "export default () => {};",
+    "stage.yaml": "trigger: staged\n",
+  });
+  const types = () => watchfire(["types", "--values", "stage.yaml"], { KUBECONFIG: join(folder, "none") }, folder);
+  await types();
+  expect(readFileSync(join(folder, "functions/greet/function.d.ts"), "utf8")).toContain(
+    "readonly staged: sdk.ObjectOf",
+  );
+  writeFileSync(join(folder, "stage.yaml"), "trigger: staged\nspare: 1\n");
+  const { stderr, status } = await types();
+  expect(stderr).toContain(`WF_MANIFEST_VALUE_UNUSED stage.yaml:2:1: no manifest has ${placeholder("spare")}`);
+  expect(status).toBe(1);
+});

@@ -7,6 +7,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { usersFlags, usersVariables } from "../bench/measured-runtime.ts";
 import { usageOf } from "../bench/process-tree.ts";
 import { Client } from "../target/client.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
@@ -35,6 +36,7 @@ const contestants: readonly Contestant[] = [
     files: ["watchfire/handler.ts", "watchfire/function.yaml"],
     command: (work) => [
       process.execPath,
+      ...usersFlags,
       join(here, "../../runtime/bin/watchfire.js"),
       ...["start", "--functions", join(here, "watchfire"), "--data", join(work, "data"), "--listen", "127.0.0.1:0"],
     ],
@@ -85,7 +87,7 @@ async function measure({ name, files }: Contestant, [program = "", ...args]: rea
   const namespace = `compare-${name}`;
   await admin.post("/api/v1/namespaces", { metadata: { name: namespace } });
   const user = await account(namespace);
-  const env = { ...process.env, KUBECONFIG: await kubeconfig(user) };
+  const env = { ...process.env, ...usersVariables, KUBECONFIG: await kubeconfig(user) };
   const child = spawn(program, args, { env, stdio: ["ignore", "pipe", "pipe"] });
   const log = createWriteStream(join(work, `${name}.log`));
   child.stdout.pipe(log, { end: false });

@@ -117,6 +117,7 @@ export async function servedConsole({ accounts, isWhole = false }: ServedOptions
     metrics: async () => "",
     deadLetters,
     explain: async () => Promise.reject(new Error("not asked")),
+    support: async () => Promise.reject(new Error("not asked")),
     functions: functions as ControlApi,
   };
   const endpoints = await serveEndpoints("127.0.0.1", 0, {

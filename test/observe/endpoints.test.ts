@@ -60,6 +60,7 @@ const inspection = (over: Partial<Inspection> = {}): Inspection => ({
   gate: gateOf({ token }).admit,
   deadLetters: () => new DeadLetters(store),
   explain: async () => Promise.reject(new Error("not asked")),
+  support: async () => Promise.reject(new Error("not asked")),
   functions: {} as ControlApi,
   ...over,
 });

@@ -13,6 +13,7 @@ const runBy: Readonly<Record<string, string>> = {
   "runtime/docs/building.md": "readme/first-function.long.test.ts",
   "runtime/docs/commands.md": "readme/operating.long.test.ts",
   "runtime/docs/deploying.md": "readme/deploying.long.test.ts",
+  "runtime/docs/disaster-recovery.md": "cli/backup.test.ts",
   "runtime/docs/executor-rights.md": "readme/deploying.long.test.ts",
   "runtime/docs/getting-started.md": "npm/getting-started.test.ts",
   "runtime/docs/nats.md": "scenarios/nats-away.long.test.ts",

@@ -19,8 +19,9 @@ function fixture(limit = 1 << 30) {
   const clock = new VirtualClock();
   const sources = new Map<Subscriber, SourceSpec>();
   const refused: string[] = [];
+  let rewinds = 0;
   const watches = {
-    rewindsOf: () => 0,
+    rewindsOf: () => rewinds,
     subscribe(spec: SourceSpec, subscriber: Subscriber) {
       sources.set(subscriber, spec);
       return { close: async () => void sources.delete(subscriber) };
@@ -61,7 +62,8 @@ function fixture(limit = 1 << 30) {
       if (sources.has(subscriber)) receiver.end(resourceVersion("10"));
     }
   };
-  return { clock, sources, refused, reads, runs, runner, another, eventOf, give, list };
+  const rewind = () => void rewinds++;
+  return { clock, sources, refused, reads, runs, runner, another, eventOf, give, list, rewind };
 }
 
 it("an event that waits for its reads begins once they have listed, whoever else hears of them, and comes or goes", async () => {
@@ -339,4 +341,35 @@ it("an event that waited for its reads leaves no timer behind, whether it begins
   expect(clock.timers).toBeGreaterThan(0);
   runner.recall("f");
   expect([(await back).type, clock.timers]).toEqual(["unbegun", 0]);
+});
+
+it("an object's state is known to a function that reads whole objects of its kind there, and to no other", () => {
+  const { reads, list } = fixture();
+  const ref = { apiVersion: "v1", kind: "ConfigMap", namespace: "a", name: "o0" };
+  reads.set(reading([read({ namespaces: { type: "names", names: ["a"] } })]));
+  reads.set(reading([read({ object: "Metadata" })], { name: "metadata" }));
+  list(1, 10);
+  const kept = reads.kept("f", ref);
+  expect(kept?.body.toString("utf8")).toContain('"name":"o0"');
+  expect(kept?.state).toBe(reads.stateOf("f", ref, "1"));
+  expect(kept?.state).not.toBe(reads.stateOf("f", ref, "2"));
+  expect(reads.kept("f", { ...ref, name: "other" })).toBeUndefined();
+  for (const [name, namespace] of [
+    ["f", "b"],
+    ["metadata", "a"],
+    ["g", "a"],
+  ] as const) {
+    expect(reads.kept(name, { ...ref, namespace })).toBeUndefined();
+    expect(reads.stateOf(name, { ...ref, namespace }, "1")).toBeUndefined();
+  }
+});
+
+it("an object's state before a rewind of the cluster is another one than after it, with the same version", () => {
+  const { reads, list, rewind } = fixture();
+  const ref = { apiVersion: "v1", kind: "ConfigMap", namespace: "a", name: "o0" };
+  reads.set(reading([read()]));
+  list(1, 10);
+  const before = reads.kept("f", ref)?.state;
+  rewind();
+  expect(reads.kept("f", ref)?.state).not.toBe(before);
 });

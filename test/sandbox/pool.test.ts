@@ -79,3 +79,33 @@ describe("a spare executor", () => {
     expect(living).toHaveLength(1);
   });
 });
+
+describe("shared executors", () => {
+  it("start one after the other: the next once each has sixteen functions, up to the maximum", () => {
+    let started = 0;
+    const launch = () => {
+      started++;
+      return { pid: started, peakMemory: 0, pause() {}, resume() {}, capMemory() {}, kill() {}, write() {} };
+    };
+    const settings = { guest: "", clock: new VirtualClock(), launch, idleMs: 5 * minute, recycleEvents: 1 };
+    const pool = new ExecutorPool(settings, { shared: 2, own: 32 }, () => {});
+    const startedAt = (functions: number) => {
+      for (let count = 0; count < functions; count++) pool.take(commonGroup)?.add(tenant);
+      return started;
+    };
+    expect([startedAt(16), startedAt(1), startedAt(15), startedAt(100)]).toEqual([1, 2, 2, 2]);
+    expect(pool.executors.map(({ size }) => size)).toEqual([66, 66]);
+  });
+});
+
+const tenant = {
+  function: "f",
+  memoryBytes: 1,
+  isolates: 1,
+  size: 0,
+  loadingSince: undefined,
+  frame() {},
+  roomAgain() {},
+  isOverdue: () => false,
+  lost() {},
+};

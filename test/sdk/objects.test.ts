@@ -202,6 +202,20 @@ describe("createOrUpdate", () => {
     ]);
   });
 
+  it("with the cache reads no object that is there, and lets the runtime skip an apply that changes nothing", async () => {
+    const cache = { get: () => ({ ...object("a"), metadata: { ...object("a").metadata, resourceVersion: "1" } }) };
+    const { run } = await on([object("a")], (kube) => createOrUpdate(kube, wanted({ x: "1" }), cache));
+    expect(run.calls.map(({ method, arguments: [, options] }) => [method, options])).toEqual([
+      ["apply", { force: true, skipUnchanged: true }],
+    ]);
+  });
+
+  it("asks the API server for an object that the cache does not have: the read may leave it out", async () => {
+    const other = object("a", { ownerReferences: [ownerReference(object("other"))] });
+    const work = (kube: Kube) => createOrUpdate(kube, wanted({ x: "1" }, object("one")), { get: () => undefined });
+    await expect(on([other], work)).rejects.toBeInstanceOf(AlreadyExistsError);
+  });
+
   it("takes no object from another controller, nor one that has none, and writes nothing then", async () => {
     const [one, other] = [object("one"), object("other")];
     for (const found of [object("a"), object("a", { ownerReferences: [ownerReference(other)] })]) {

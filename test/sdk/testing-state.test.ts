@@ -29,6 +29,37 @@ describe("a handler's own state in a unit test", () => {
     expect(run.error).toBeInstanceOf(InvalidError);
   });
 
+  it.each([
+    ["a BigInt", 1n, "value is a BigInt"],
+    ["NaN in an array", { at: [1, Number.NaN] }, "value.at[1] is NaN, which JSON does not have"],
+    ["an infinite number", Number.POSITIVE_INFINITY, "value is Infinity"],
+    ["a Map", { seen: new Map() }, "value.seen is a Map; store Object.fromEntries(…)"],
+    ["a Set", new Set(), "value is a Set; store an array"],
+    ["a Date", { at: new Date(0) }, "value.at is a Date; store its toISOString()"],
+    ["a function", { call: () => 1 }, "value.call is a function"],
+    ["a gap in an array", [undefined], "value[0] is undefined"],
+  ])("refuses %s, and names its place, instead of storing something else", async (_, value, why) => {
+    const run = await runHandler(async (_, ctx) => ctx.state.set("k", value), { object }, { state: { k: 1 } });
+    expect(run.error).toBeInstanceOf(InvalidError);
+    expect((run.error as Error).message).toContain(`WF_STATE_VALUE: state.set "k": ${why}`);
+    expect(run.state).toEqual({ k: 1 });
+  });
+
+  it("refuses a value that contains itself, and takes one that occurs twice", async () => {
+    const shared = { a: 1 };
+    const endless: Record<string, unknown> = {};
+    endless.again = { endless };
+    const twice = await runHandler(async (_, ctx) => ctx.state.set("k", [shared, shared]), { object });
+    expect(twice.state).toEqual({ k: [{ a: 1 }, { a: 1 }] });
+    const run = await runHandler(async (_, ctx) => ctx.state.set("k", endless), { object });
+    expect((run.error as Error).message).toContain("value.again.endless contains itself");
+  });
+
+  it("takes an object with a member that is undefined, which JSON leaves out", async () => {
+    const run = await runHandler(async (_, ctx) => ctx.state.set("k", { a: undefined, b: null }), { object });
+    expect(run.outcome).toBe("ok");
+  });
+
   it("is compared whole with what a fixture expects, whatever the order of fields", async () => {
     const fixture = { event: { type: "Modified", object }, state: { "old-1": 1, kept: 2 } };
     const after = { kept: 2, test: { of: "x", at: 1 } };

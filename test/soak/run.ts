@@ -1,4 +1,5 @@
-// npm run soak: checks that the sandbox's memory stays flat over a long life, in about 10 minutes on two cores. `-- --functions
+// npm run soak -- --hours N: a whole runtime through churn, kills, cut connections, lost history, edits, deployments and restores
+// (`runtime.ts`). Without --hours it is about the sandbox alone: it checks that the sandbox's memory stays flat over a long life, in about 10 minutes on two cores. `-- --functions
 // 1000 --events 50000 --crash-every 1000 --resident 1000` make it shorter. Exit status 1 if a law does not hold. Garbage is
 // limited as in the runtime.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -19,8 +20,13 @@ const { values } = parseArgs({
     events: { type: "string", default: "1000000" },
     "crash-every": { type: "string", default: "1000" },
     resident: { type: "string", default: "1000" },
+    hours: { type: "string" },
   },
 });
+if (values.hours !== undefined) {
+  const { soakRuntime } = await import("./runtime.ts");
+  process.exit((await soakRuntime(Number(values.hours) * 3_600_000)) ? 0 : 1);
+}
 tuneEngine();
 const folder = mkdtempSync(join(tmpdir(), "watchfire-soak-"));
 const mebibytes = (bytes: number) => Math.round(bytes / 2 ** 20);

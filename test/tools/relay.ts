@@ -45,6 +45,11 @@ export class Relay implements AsyncDisposable {
     for (const socket of this.sockets) socket.pause();
   }
 
+  /** Ends all connections. New ones are relayed. */
+  cut(): void {
+    for (const socket of this.sockets) socket.destroy();
+  }
+
   goOn(): void {
     this.hangs = false;
     for (const socket of this.sockets) socket.resume();

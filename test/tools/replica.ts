@@ -52,6 +52,8 @@ export interface ReplicaOptions {
   readonly nats?: string;
   /** True to maintain a Function object for each function. Default false. */
   readonly functionStatus?: boolean;
+  /** True to run deployed functions as well. Default false. */
+  readonly deployed?: boolean;
   readonly logFile: string;
   /** `watchfire.js` of another checkout. Default: that of this one. */
   readonly program?: string;
@@ -77,7 +79,8 @@ export class Replica {
 
   /** Resolves when its endpoints are up. */
   static async start(options: ReplicaOptions): Promise<Replica> {
-    const { kubeconfig, namespace, functions, data, pod, uid, store, logFile, fleet, nats, functionStatus } = options;
+    const { kubeconfig, namespace, functions, data, pod, uid, store, logFile, fleet, nats, functionStatus, deployed } =
+      options;
     const { program = ownProgram, env } = options;
     const address = `127.0.0.1:${await freePort()}`;
     const shared = fleet
@@ -85,6 +88,7 @@ export class Replica {
       : ["--leader-elect", ...(nats === undefined ? [] : ["--nats", nats])];
     const args = ["start", ...shared, "--store", store, "--functions", await built(program, functions), "--data", data];
     if (functionStatus) args.push("--function-status");
+    if (deployed) args.push("--deployed");
     const log = openSync(logFile, "a");
     const child = spawn(process.execPath, [program, ...args, "--kubeconfig", kubeconfig, "--listen", address], {
       stdio: ["ignore", log, log, "pipe"],
@@ -123,6 +127,10 @@ export class Replica {
 
   async isActive(): Promise<boolean> {
     return (await this.status()).role === "active";
+  }
+
+  get pid(): number | undefined {
+    return this.child.pid;
   }
 
   /** Its exit status; null while it runs or if a signal ended it. */

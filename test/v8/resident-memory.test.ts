@@ -32,6 +32,22 @@ test.runIf(hasProc)("a process that outgrows its cap is told of once, with what 
   watch.stop();
 });
 
+test.runIf(hasProc)(
+  "a process that runs no code is checked too, and never again once it was found too large",
+  async () => {
+    const told: string[] = [];
+    const watch = new MemoryWatch(process.pid, Number.POSITIVE_INFINITY, (detail) => told.push(detail));
+    watch.look(false);
+    watch.cap = 1024 * 1024;
+    await until("it is told of", 5_000, async () => told.length > 0);
+    watch.look(true);
+    const later = new MemoryWatch(process.pid, Number.POSITIVE_INFINITY, () => expect.unreachable());
+    await until("another look was taken", 5_000, async () => later.peak > 0);
+    later.stop();
+    expect(told).toHaveLength(1);
+  },
+);
+
 test.runIf(hasProc)("a process that has ended has no memory, and its watch leaves no file open", async () => {
   const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
   const watch = new MemoryWatch(child.pid, Number.POSITIVE_INFINITY, () => expect.unreachable());

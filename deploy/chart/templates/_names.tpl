@@ -26,6 +26,11 @@
 {{- end }}
 {{- end }}
 
+{{/* The account of the job that takes backups. No function has it: their names have no dot. */}}
+{{- define "watchfire.backupAccount" -}}
+{{- include "watchfire.account" . }}.backup
+{{- end }}
+
 {{- define "watchfire.selector" -}}
 app.kubernetes.io/name: {{ include "watchfire.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
@@ -230,6 +235,7 @@ bring a second pod first, which waits for the first to end, and would leave the 
 {{/* The names of the Secrets and ConfigMaps that the values give the pod, as a list: no function may write them. */}}
 {{- define "watchfire.mounted" -}}
 {{- $names := list .Values.deployed.trust.existingSecret.name .Values.nats.existingSecret.name .Values.nats.tls.existingSecret.name }}
+{{- if .Values.backup.schedule }}{{ $names = append $names .Values.backup.to | concat (list .Values.backup.urlSecret.name) }}{{ end }}
 {{- range .Values.imagePullSecrets }}{{ $names = append $names .name }}{{ end }}
 {{- range .Values.extraVolumes }}
 {{- $sources := list . }}

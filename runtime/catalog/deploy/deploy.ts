@@ -17,7 +17,7 @@ import type { SigningKey } from "../signature.ts";
 import { type DeployedState, isDeployed, lookBefore } from "./before.ts";
 import { DeployLock, isLocked, untilAbandoned } from "./deploy-lock.ts";
 import { type FunctionChange, functionChanges } from "./function-changes.ts";
-import { readHistory } from "./history.ts";
+import { readHistory, type SetHistory } from "./history.ts";
 import { IndexSigner } from "./index-signer.ts";
 import { labelled } from "./rendered.ts";
 import type { RevisionNote } from "./revision.ts";
@@ -64,6 +64,12 @@ export interface DeployReport {
   readonly rights: readonly string[];
   /** Deleted objects of earlier deployments, such as `Role team-a/watchfire-greet.watchfire`. */
   readonly deleted: readonly string[];
+  /** ConfigMaps whose code stays in a copy, for a rollback. */
+  readonly kept: readonly string[];
+  /** Numbers of the revisions that are no longer kept, oldest first. */
+  readonly forgotten: readonly number[];
+  /** Whether a new revision is recorded, with its message. */
+  readonly isRecorded: boolean;
   /** Whether accounts and rights of earlier deployments were searched in every namespace. */
   readonly prunedEverywhere: boolean;
   /** Whether an unsigned index replaced a signed one. */
@@ -136,7 +142,12 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
     left: before.former.left.map(({ name }) => name),
     isDone: done,
     rights: rightsChanges(objects, before.rights),
-    deleted: [...steps.superseded, ...steps.stale].map(nameOf),
+    deleted: [...steps.superseded.filter((each) => !recording.moved.has(each.metadata.name)), ...steps.stale].map(
+      nameOf,
+    ),
+    kept: steps.superseded.filter((each) => recording.moved.has(each.metadata.name)).map(nameOf),
+    forgotten: done ? [] : forgottenBy(history, recording),
+    isRecorded: !done && recording.isNew,
     prunedEverywhere: before.everywhere,
     unsigned: false,
     revision: done ? history.current : recording.number,
@@ -170,6 +181,13 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
   }
   await lock.release(true);
   return { ...report, unsigned: indexes.losesSignature };
+}
+
+/** Returns the numbers of the revisions whose records are deleted. */
+function forgottenBy({ revisions }: SetHistory, { dropped }: RevisionPlan): number[] {
+  const gone = new Set(dropped.map(({ metadata }) => metadata.name));
+  const numbers = revisions.flatMap(({ number, configMap }) => (gone.has(configMap.metadata.name) ? number : []));
+  return numbers.sort((a, b) => a - b);
 }
 
 /** Content of the set's index, and of that of `default` without what is taken over from it. */

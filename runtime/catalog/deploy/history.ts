@@ -20,6 +20,8 @@ export interface SetHistory {
   readonly revisions: readonly Revision[];
   /** The number of the deployed revision; `undefined` if the index has no record: another version or tool wrote it. */
   readonly current: number | undefined;
+  /** Digest of the deployed functions; `undefined` if there is no index that can be read. */
+  readonly digest: string | undefined;
   /** The number of the next revision. */
   readonly next: number;
   /** Copies of functions' code, by name. */
@@ -51,6 +53,7 @@ export async function readHistory(
   return {
     revisions: revisions.sort((a, b) => b.number - a.number),
     current: revisions.find((each) => each.number === current && each.digest === digest)?.number,
+    digest,
     next: Math.max(current ?? 0, ...read.map((each) => each?.number ?? 0)) + 1,
     copies: new Map(copies.map((copy) => [copy.metadata.name, copy])),
     leftovers: records.filter((record) => !known.has(record)),
@@ -65,6 +68,8 @@ export interface HistoryChange {
   readonly copies: readonly AppliedObject[];
   /** Records and copies that are no longer needed. */
   readonly dropped: readonly ClusterObject[];
+  /** Names of the superseded ConfigMaps whose code a copy keeps. */
+  readonly moved: ReadonlySet<string>;
 }
 
 interface HistoryStep {
@@ -89,6 +94,7 @@ export function historyAfter(
   const used = new Set(entries.map(({ configMap }) => configMap));
   const kept = new Map<string, AppliedObject | undefined>();
   const retained = new Set<string>();
+  const moved = new Set<string>();
   let bytes = 0;
   const written = recorded.map((object) => readRevision(asFound(object), identity));
   for (const revision of [...written, ...history.revisions]) {
@@ -107,6 +113,7 @@ export function historyAfter(
     if (retained.size > 0 && (retained.size >= mostRevisions || bytes > keptLimit)) break;
     retained.add(revision.configMap.metadata.name);
     for (const [name, copy] of more) kept.set(name, copy);
+    for (const { configMap } of entriesOf(revision, account)) if (superseded.has(configMap)) moved.add(configMap);
   }
   const records = history.revisions.map(({ configMap }) => configMap);
   return {
@@ -117,6 +124,7 @@ export function historyAfter(
       ...records.filter(({ metadata }) => !retained.has(metadata.name)),
       ...[...history.copies.values()].filter(({ metadata }) => !kept.has(metadata.name)),
     ],
+    moved,
   };
 }
 
@@ -125,6 +133,7 @@ export const nothingKept = ({ revisions, copies, leftovers }: SetHistory): Histo
   records: [],
   copies: [],
   dropped: [...leftovers, ...revisions.map(({ configMap }) => configMap), ...copies.values()],
+  moved: new Set(),
 });
 
 /** `undefined` if the index cannot be read. */

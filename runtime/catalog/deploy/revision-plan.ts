@@ -23,6 +23,8 @@ interface RevisionRequest extends SetIdentity {
 export interface RevisionPlan extends HistoryChange {
   /** Number of the revision that the set has afterwards; `undefined` if it has no revision. */
   readonly number: number | undefined;
+  /** Whether a new revision is written. */
+  readonly isNew: boolean;
 }
 
 /**
@@ -37,15 +39,17 @@ export function planRevision(
   plan: RevisionRequest,
 ): RevisionPlan {
   const { note, key, clock, account } = plan;
-  if (!note) return { ...nothingKept(history), number: undefined };
+  if (!note) return { ...nothingKept(history), number: undefined, isNew: false };
   const step = { identity: plan, entries, superseded: byName(superseded, account) };
   const current = history.revisions.find(({ number }) => number === history.current);
   const isCurrent = current?.digest === digestOf(entries) && !(key && distrustOf(current, plan, key.trusted));
-  if (isCurrent) return { ...historyAfter(history, [], step), number: current.number };
-  const former = isRecorded(history, before) ? [] : [formerRecord(history, before, plan)];
+  if (isCurrent) return { ...historyAfter(history, [], step), number: current.number, isNew: false };
+  // The same functions, deployed again, are recorded once.
+  const former =
+    isRecorded(history, before) || history.digest === digestOf(entries) ? [] : [formerRecord(history, before, plan)];
   const number = history.next + former.length;
   const own = revisionConfigMap(plan, note, { number, at: clock.now(), entries, key });
-  return { ...historyAfter(history, [own, ...former], step), number };
+  return { ...historyAfter(history, [own, ...former], step), number, isNew: true };
 }
 
 /** True if the index's content has a record, or needs no record. */
@@ -60,7 +64,7 @@ function formerRecord({ next }: SetHistory, { index, entries }: DeployedState, p
   const configMap = readConfigMap(index);
   // Signing what this key did not sign would make it trusted.
   const isSigned = key && configMap && new IndexSigner(key, plan, clock).isSigned(configMap);
-  const by = { unknown: "it was deployed by a version that records no revisions" };
+  const by = { unknown: "it was applied as YAML, or deployed by a version that records no revisions" };
   const note = { by, git: null, message: "", kinds: [] };
   return revisionConfigMap(plan, note, { number: next, at: null, entries, key: isSigned ? key : undefined });
 }

@@ -22,7 +22,7 @@ export async function revisionsOf(transport: KubeTransport, identity: SetIdentit
  * @throws WatchfireError WF_DEPLOYED_NO_REVISION
  */
 export function revisionToRestore(
-  { revisions, current }: SetHistory,
+  { revisions, current, digest }: SetHistory,
   to: number | undefined,
   { set }: SetIdentity,
 ): Revision {
@@ -33,8 +33,7 @@ export function revisionToRestore(
     const numbers = revisions.map(({ number }) => number).join(", ");
     throw fault(`the set ${set} has no revision ${to}; it has ${numbers || "no revision at all"}`);
   }
-  const digest = revisions.find(({ number }) => number === current)?.digest;
-  // After a deployment by a version without revisions, the newest recorded one is before it.
+  // After a deployment that recorded no revision, the newest recorded one is before it, unless it has the same code.
   const found = revisions.find((each) => (current === undefined || each.number < current) && each.digest !== digest);
   if (found) return found;
   throw fault(`the set ${set} has no revision before ${current === undefined ? "this one" : `revision ${current}`}`);

@@ -65,7 +65,7 @@ export function qualifiedNameFaults(name: string): string[] {
 }
 
 /** Faults of a label's value. */
-function labelValueFaults(value: string): string[] {
+export function labelValueFaults(value: string): string[] {
   const faults: string[] = [];
   if (value.length > 63) faults.push("must be no more than 63 bytes");
   if (!labelValue.test(value)) faults.push(labelValueMessage);

@@ -6,7 +6,7 @@ import { asJson, asObject, defaulted } from "../kinds/shape.ts";
 import { Revision } from "../storage/revision.ts";
 import { admitDefinition, admitIdentity, admitNamespace, admitObject, withManagedFields } from "./admission.ts";
 import type { Call } from "./call.ts";
-import { admitPod } from "./pod-admission.ts";
+import { admitOverhead, admitPod } from "./pod-admission.ts";
 
 /**
  * Letters of a generated name's suffix. There are no vowels, so the suffix forms no words (apimachinery `util/rand`).
@@ -51,6 +51,7 @@ export function prepareNew(call: Call, body: KubeObject): KubeObject {
   const stored = type.toStorage ? type.toStorage(fresh) : fresh;
   const object = admitPod(call, defaulted(type, stored, undefined));
   admitObject(call, object, undefined);
+  admitOverhead(call, object);
   backend.admit(call, object);
   if (type.warn) call.warnings.push(...type.warn(object));
   return object;

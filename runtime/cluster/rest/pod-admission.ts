@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type Fields, fieldsOf, isFields, type KubeObject } from "../api/object.ts";
+import { at, equal, type Fields, fieldsOf, isFields, type KubeObject } from "../api/object.ts";
 import { forbidden } from "../api/status.ts";
 import type { Call } from "./call.ts";
 
@@ -46,12 +46,37 @@ export function admitPod(call: Call, object: KubeObject): KubeObject {
       `the integer value of priority (${spec.priority}) must not be provided in pod spec; priority admission controller computed ${value} from the given PriorityClass name`,
     );
   spec.priority = value;
-  spec.preemptionPolicy ??= priorityClass?.preemptionPolicy ?? "PreemptLowerPriority";
+  const preemption = priorityClass?.preemptionPolicy ?? "PreemptLowerPriority";
+  if (spec.preemptionPolicy !== undefined && spec.preemptionPolicy !== null && spec.preemptionPolicy !== preemption)
+    throw refuse(
+      `the string value of PreemptionPolicy (${spec.preemptionPolicy}) must not be provided in pod spec; priority admission controller computed ${preemption} from the given PriorityClass name`,
+    );
+  spec.preemptionPolicy = preemption;
 
   const runtime = spec.runtimeClassName;
-  if (runtime && !stored("runtimeclasses.node.k8s.io", String(runtime)))
-    throw refuse(`pod rejected: RuntimeClass "${runtime}" not found`);
+  if (typeof runtime !== "string") return { ...object, spec };
+  const runtimeClass = stored("runtimeclasses.node.k8s.io", runtime);
+  if (!runtimeClass) throw refuse(`pod rejected: RuntimeClass "${runtime}" not found`);
+  const overhead = at(runtimeClass, "overhead.podFixed");
+  if (!isFields(overhead)) return { ...object, spec };
+  if (isFields(spec.overhead) && Object.keys(spec.overhead).length > 0 && !equal(spec.overhead, overhead))
+    throw refuse("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+  spec.overhead = overhead;
   return { ...object, spec };
+}
+
+/** Refuses a valid new pod that sets an overhead which no RuntimeClass of it does. Throws a 403. */
+export function admitOverhead(call: Call, object: KubeObject): void {
+  if (call.type.kind !== "Pod" || call.type.group !== "") return;
+  const { overhead, runtimeClassName } = fieldsOf(object.spec);
+  if (!isFields(overhead) || Object.keys(overhead).length === 0) return;
+  const runtimeClass = call.backend.store.get("runtimeclasses.node.k8s.io", String(runtimeClassName ?? ""))?.object;
+  if (isFields(at(runtimeClass, "overhead.podFixed"))) return;
+  throw forbidden(
+    call.type,
+    object.metadata.name ?? "",
+    "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+  );
 }
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

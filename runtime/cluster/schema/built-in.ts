@@ -82,6 +82,8 @@ function link(name: string, postponed: (() => void)[]): Draft {
   const schema: Draft = {};
   linked.set(name, schema);
   Object.assign(schema, convert(source, postponed), freeForm(name, source));
+  const mayBeEmpty = emptyTexts[name];
+  if (mayBeEmpty) schema.required = (schema.required ?? []).filter((field) => !mayBeEmpty.includes(field));
   if (name.endsWith(".MicroTime")) schema.format = microTime;
   if (name.endsWith(schemaOrBool)) {
     // The data does not describe this type: a boolean, or an object with the fields of a schema.
@@ -90,6 +92,17 @@ function link(name: string, postponed: (() => void)[]): Draft {
   }
   return schema;
 }
+
+/** Required texts that may be "", which Go does not distinguish from a missing one. */
+const emptyTexts: Readonly<Record<string, readonly string[]>> = {
+  "io.k8s.api.core.v1.HTTPHeader": ["value"],
+  "io.k8s.api.core.v1.Sysctl": ["value"],
+  // The owners of an object are checked with its metadata, and those of a template not at all.
+  "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": ["apiVersion", "kind", "name", "uid"],
+  // Code checks the sources of a claim, some of which are dropped before.
+  "io.k8s.api.core.v1.TypedLocalObjectReference": ["kind", "name"],
+  "io.k8s.api.core.v1.TypedObjectReference": ["kind", "name"],
+};
 
 /** The format of a time with six digits after its seconds, which the data does not distinguish from other times. */
 export const microTime = "micro-time";

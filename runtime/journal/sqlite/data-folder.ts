@@ -1,9 +1,12 @@
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
-import { sync } from "../../base/folder.ts";
+import { WatchfireError } from "../../base/errors.ts";
+import { makeFolder, sync } from "../../base/folder.ts";
 import { Checkpoint } from "../checkpoint.ts";
 import { elsewhere, type PreviousEnd } from "../journal.ts";
+import { isBusy } from "./fault.ts";
+import { filesOf } from "./files.ts";
 import { SqliteJournal } from "./journal.ts";
 import { SqliteLock } from "./lock.ts";
 
@@ -14,6 +17,8 @@ export class DataFolder {
   private readonly aside: string;
   /** A file that marks the folder's checkpoints as a copy; the original is still the valid one. */
   private readonly copied: string;
+  /** The file that a restored backup has replaced. */
+  private readonly replaced: string;
   private readonly clock: Clock;
 
   constructor(data: string, clock: Clock) {
@@ -22,6 +27,7 @@ export class DataFolder {
     this.file = join(data, "checkpoint.db");
     this.aside = join(data, "checkpoint.moved.db");
     this.copied = join(data, "checkpoint.copied");
+    this.replaced = join(data, "checkpoint.replaced.db");
   }
 
   get holdsPositions(): boolean {
@@ -88,5 +94,56 @@ export class DataFolder {
     sync(this.data);
     for (const left of [incoming, this.aside, `${this.aside}-wal`, `${this.aside}-shm`])
       rmSync(left, { recursive: true, force: true });
+  }
+
+  /**
+   * Replaces the file by a backup, while no runtime uses the folder. `check` runs first, under the folder's lock. Returns the path
+   * at which the previous file is kept, if there was one.
+   * @throws WatchfireError WF_RESTORE_RUNNING; what `check` and `place` throw, and then nothing is replaced
+   */
+  replace(place: (to: string) => void, check: () => void): string | undefined {
+    makeFolder(this.data, 0o700);
+    const lock = this.lockToRestore();
+    try {
+      check();
+      const incoming = join(this.data, "incoming");
+      rmSync(incoming, { recursive: true, force: true });
+      mkdirSync(incoming, { mode: 0o700 });
+      const placed = join(incoming, "checkpoint.db");
+      place(placed);
+      const previous = this.holdsPositions ? this.keepPrevious() : undefined;
+      // At every moment the folder has a file: a start without one would take all objects for new.
+      renameSync(placed, this.file);
+      sync(this.data);
+      for (const left of [incoming, this.copied, ...filesOf(this.aside)])
+        rmSync(left, { recursive: true, force: true });
+      return previous;
+    } finally {
+      lock.release();
+    }
+  }
+
+  private lockToRestore(): SqliteLock {
+    try {
+      return new SqliteLock(this.data);
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      const what = "another process has the data folder open";
+      throw new WatchfireError("WF_RESTORE_RUNNING", { what, place: { file: this.data }, cause: error });
+    }
+  }
+
+  /** Adds a second name for the file, and renames its log, which must not be read into another file. */
+  private keepPrevious(): string {
+    const { file, replaced } = this;
+    for (const left of filesOf(replaced)) rmSync(left, { force: true });
+    try {
+      linkSync(file, replaced);
+    } catch {
+      // Not every file system has links.
+      copyFileSync(file, replaced);
+    }
+    for (const suffix of ["-wal", "-shm"]) if (existsSync(file + suffix)) renameSync(file + suffix, replaced + suffix);
+    return replaced;
   }
 }

@@ -96,6 +96,10 @@ class ChildLink implements Link {
     this.memory.cap = bytes;
   }
 
+  mayRun(isPossible: boolean): void {
+    this.memory.look(isPossible);
+  }
+
   kill(): void {
     this.child.kill("SIGKILL");
   }

@@ -120,6 +120,11 @@ export class ExecutorProcess {
     this.link.capMemory(bytes);
   }
 
+  /** Reports whether code of functions may run in it. */
+  mayRun(isPossible: boolean): void {
+    this.link.mayRun?.(isPossible);
+  }
+
   /** Sends a frame. `taken` is called once the frame has left this process, or never will. */
   send({ type, header, segments = [] }: DownFrame, taken?: () => void): void {
     if (this.isDead) {

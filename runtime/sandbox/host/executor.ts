@@ -90,6 +90,8 @@ export class ExecutorHandle {
   private spokeAt: number | undefined;
   /** When it was last sent events. */
   private lastSentAt: number;
+  /** True while it runs no code: it has had no event for a while, and has been sent nothing since. */
+  private isQuiet = false;
   /** Bytes of events that it has not begun. */
   private waitingBytes = 0;
 
@@ -116,7 +118,15 @@ export class ExecutorHandle {
     if (this.process.isDead) return;
     const overdue = this.overdue(this.clock.monotonic());
     if (overdue) this.process.kill("silent", `${overdue} is overdue`);
-    else this.clock.after(overduePollMs, () => this.expectAnswers(), { unref: true });
+    else {
+      if (!this.isQuiet && this.inside.size === 0 && this.idleMs >= overduePollMs) this.setQuiet(true);
+      this.clock.after(overduePollMs, () => this.expectAnswers(), { unref: true });
+    }
+  }
+
+  private setQuiet(isQuiet: boolean): void {
+    this.isQuiet = isQuiet;
+    this.process.mayRun(!isQuiet);
   }
 
   private overdue(now: number): string | undefined {
@@ -217,6 +227,7 @@ export class ExecutorHandle {
   /** Sends a frame. `taken` is called once the frame has left this process, or never will. */
   send(frame: DownFrame, taken?: () => void): void {
     if (frame.type === frameType.events) this.lastSentAt = this.clock.monotonic();
+    if (this.isQuiet) this.setQuiet(false);
     this.process.send(frame, taken);
   }
 

@@ -23,6 +23,11 @@ export interface Link {
   resume(): void;
   /** Sets the resident memory in bytes at which the process is killed. */
   capMemory(bytes: number): void;
+  /**
+   * Reports whether code of functions may run in the process. While it may not, the process' memory is checked less often. Default: its memory
+   * is always checked alike.
+   */
+  mayRun?(isPossible: boolean): void;
   /** Kills the process at once; `ended` follows. */
   kill(): void;
 }

@@ -20,6 +20,11 @@ type DiedListener = (
 /** The trust group of functions that name no group. */
 export const commonGroup = "";
 
+/**
+ * Number of functions that each shared executor has before another one starts. One executor runs isolates on all cores, and the
+ * parent is busy before its main thread is; further ones take 70 MB each, and limit how many functions one death interrupts.
+ */
+const functionsEach = 16;
 /** Milliseconds between an executor's death and the start of a spare, so that its replacements start first. */
 const spareDelayMs = 1000;
 /**
@@ -65,17 +70,16 @@ export class ExecutorPool {
 
   /**
    * Returns the executor of a trust group. For a function without one, returns the shared executor with the fewest functions, or
-   * a new one if the maximum is not reached. Returns `undefined` if the maximum is reached and all are busy.
+   * a new one if each has many and the maximum is not reached. Returns `undefined` if the maximum is reached and all are busy.
    */
   take(group: string): ExecutorHandle | undefined {
     if (group !== commonGroup) return this.takeOwn(`group/${group}`);
     const usable = [...this.shared].filter((executor) => executor.isUsable);
-    if (usable.length < this.limits.shared) {
-      const executor = this.promote();
-      this.shared.add(executor);
-      return executor;
-    }
-    return usable.reduce((least, executor) => (executor.size < least.size ? executor : least));
+    const least = usable.toSorted((a, b) => a.size - b.size)[0];
+    if (least && (least.size < functionsEach || usable.length >= this.limits.shared)) return least;
+    const executor = this.promote();
+    this.shared.add(executor);
+    return executor;
   }
 
   /** Returns the executor that runs only this function, or `undefined` as in `take`. */

@@ -92,6 +92,10 @@ class WaitingLink implements Link {
     this.link?.capMemory(bytes);
   }
 
+  mayRun(isPossible: boolean): void {
+    this.link?.mayRun?.(isPossible);
+  }
+
   kill(): void {
     if (this.link) {
       this.link.kill();

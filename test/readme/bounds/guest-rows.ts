@@ -5,6 +5,7 @@ export const guestRows = (): readonly Bound[] => [...manifests(), ...executors()
 
 function executors(): Bound[] {
   const processes = constant("host/components.ts", "executorLimit");
+  const each = constant("sandbox/host/pool.ts", "functionsEach");
   const [untaken, frames] = [
     constant("sandbox/host/executor-process.ts", "mostUntaken"),
     constant("sandbox/host/executor-process.ts", "maxFrames"),
@@ -29,9 +30,9 @@ function executors(): Bound[] {
     {
       what: "executors",
       ofFunction: "as many as it needs",
-      ofRuntime: `one per core, at most ${processes.n}`,
+      ofRuntime: `one for ${each.n} functions, one per core, at most ${processes.n}`,
       beyond: "functions share them",
-      set: [processes.of],
+      set: [processes.of, each.of],
     },
     {
       what: "bytes sent to executors that they have not read",
@@ -115,6 +116,7 @@ function calls(): Bound[] {
     constant("sandbox/host/guest-calls.ts", "mostBegun"),
   ];
   const names = constant("sandbox/host/json-shape.ts", "mostOfNames");
+  const applies = constant("access/applied.ts", "mostApplies");
   const large = constant("access/answer-reader.ts", "mostWaiting");
   const cached = constant("reads/reads.ts", "answerLimit");
   const fetched = constant("access/fetcher.ts", "responseLimit");
@@ -155,6 +157,13 @@ function calls(): Bound[] {
       ],
     },
     {
+      what: "applies with `skipUnchanged` that are remembered",
+      ofFunction: runtimeAlone,
+      ofRuntime: applies.n,
+      beyond: "the oldest is forgotten, and sent again",
+      set: [applies.of],
+    },
+    {
       what: "Kubernetes Events of a function",
       ofFunction: `${burst.n} at once; ${series.n} series remembered`,
       ofRuntime: perFunctionOnly,
@@ -176,6 +185,8 @@ function said(): Bound[] {
     constant("observe/function-log.ts", "mostInAll"),
     constant("observe/function-log.ts", "mostOfOne"),
   ];
+  const kept = constant("observe/function-log.ts", "mostWarnings");
+  const longest = constant("observe/function-log.ts", "longestWarning");
   const [burst, bytes] = [
     constant("observe/log-limit.ts", "lines", "burst"),
     constant("observe/log-limit.ts", "bytes", "burst"),
@@ -216,6 +227,14 @@ function said(): Bound[] {
       beyond: "the oldest are dropped",
       set: [allLines.of, ofOne.of],
       memory: allLines.value,
+    },
+    {
+      what: "the runtime's last warnings, for `watchfire support`",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${kept.n} of ${longest.n} characters`,
+      beyond: "the oldest are dropped, and longer ones cut",
+      set: [kept.of, longest.of],
+      memory: kept.value * longest.value * 2,
     },
     {
       what: "series of metrics",

@@ -12,6 +12,7 @@ import * as networking from "../traits/networking.ts";
 import * as policyTraits from "../traits/policies.ts";
 import * as quotas from "../traits/quotas.ts";
 import { service } from "../traits/service.ts";
+import { uncheckedWarnings } from "../traits/unchecked.ts";
 import * as workloadTraits from "../traits/workloads.ts";
 import { autoscalerConversion } from "./autoscaling-conversion.ts";
 import { eventConversion } from "./event-conversion.ts";
@@ -69,8 +70,7 @@ const table: Record<string, Record<string, Row>> = {
       ...quotas.resourceQuota,
     },
     Secret: { columns: core.secret, ...coreTraits.secret },
-    // Its metadata is all that the real server checks.
-    ServiceAccount: { shortNames: ["sa"], columns: core.plain, returnsDeleted: true, check: () => [] },
+    ServiceAccount: { shortNames: ["sa"], columns: core.plain, ...coreTraits.serviceAccount },
     Service: { shortNames: ["svc"], categories: ["all"], columns: core.service, ...service },
   },
   "apiregistration.k8s.io/v1": {
@@ -234,9 +234,16 @@ function resource(groupVersion: string, kind: string, row: Row): ResourceType {
     storage: storage ?? (group === "" ? plural : `${plural}.${group}`),
     verbs,
     schema: () => builtInSchema(group, version, kind),
-    ...(traits.check || !verbs.includes("update") ? {} : { warn: () => [schemaAlone(groupVersion, kind)] }),
+    warn: warningsOf(groupVersion, kind, row),
     ...(storedAs === undefined ? {} : { storageSchema: storedSchema(storedAs, kind) }),
   };
+}
+
+/** The warnings about what is accepted here without the checks of a real server. */
+function warningsOf(groupVersion: string, kind: string, { check, warn, verbs }: Row): Traits["warn"] {
+  const isStored = verbs === undefined || verbs.includes("update");
+  if (!check && isStored) return () => [schemaAlone(groupVersion, kind)];
+  return (object) => [...(warn?.(object) ?? []), ...uncheckedWarnings(object)];
 }
 
 /** The warning about a kind whose rules beyond the schema, which the real server has in code, are not there. */

@@ -5,6 +5,7 @@ import {
   below,
   type Check,
   dataKey,
+  exactlyOneOf,
   type FieldRule,
   mustBeName,
   named,
@@ -18,6 +19,7 @@ import {
   within,
 } from "./field-rules.ts";
 import { items } from "./pod-spec.ts";
+import { amountReference } from "./resource-rules.ts";
 import { securityRules } from "./security-rules.ts";
 
 /** The fields of a pod that a variable may have as its value. */
@@ -63,11 +65,6 @@ const podVersion: Check = (value, path) => {
   const why = `error converting fieldPath: unsupported pod version: ${value.apiVersion}`;
   return [fault.invalid(`${path}.fieldPath`, value.fieldPath ?? "", why)];
 };
-
-/** The amounts of a container that a variable may have as its value. */
-export const containerAmounts = ["limits", "requests"].flatMap((kind) =>
-  ["cpu", "ephemeral-storage", "memory"].map((name) => `${kind}.${name}`),
-);
 
 const keyOf = (source: string): FieldRule[] => [
   [`env[].valueFrom.${source}.name`, mustBeName("subdomain")],
@@ -200,6 +197,20 @@ const propagation: Check = (value, path) =>
         )
     : [];
 
+/** Rules of when a container is restarted add to its policy, and look at exit codes. */
+const restartRules: Check = (value, path) => {
+  if (!isFields(value) || !Array.isArray(value.restartPolicyRules)) return [];
+  const missing = value.restartPolicy
+    ? []
+    : [fault.required(`${path}.restartPolicy`, "must specify restartPolicy when restart rules are used")];
+  const rules = items(value, "restartPolicyRules").flatMap((rule, index) =>
+    isFields(rule.exitCodes)
+      ? []
+      : [fault.required(`${path}.restartPolicyRules[${index}].exitCodes`, "must be specified")],
+  );
+  return [...missing, ...rules];
+};
+
 const fieldRules: readonly FieldRule[] = [
   [
     "env[].valueFrom",
@@ -212,7 +223,9 @@ const fieldRules: readonly FieldRule[] = [
   ["env[].name", variableName],
   ["env[].valueFrom.fieldRef.fieldPath", variableField],
   ["env[].valueFrom.fieldRef", podVersion],
-  ["env[].valueFrom.resourceFieldRef.resource", present(), oneOf(containerAmounts)],
+  ["env[].valueFrom.resourceFieldRef", amountReference],
+  ["env[].valueFrom.fileKeyRef.key", variableName],
+  ["env[].valueFrom.fileKeyRef.path", relativePath],
   ...keyOf("secretKeyRef"),
   ...keyOf("configMapKeyRef"),
   [
@@ -234,7 +247,11 @@ const fieldRules: readonly FieldRule[] = [
   ["volumeMounts[].recursiveReadOnly", atList(oneOf(readOnlyChoices))],
   ["volumeMounts[]", mount],
   ["", propagation],
-  ["restartPolicy", oneOf(["Always", "Never", "OnFailure"])],
+  ["restartPolicy", exactlyOneOf(["Always", "Never", "OnFailure"])],
+  ["", restartRules],
+  ["restartPolicyRules[].action", exactlyOneOf(["Restart", "RestartAllContainers"])],
+  ["restartPolicyRules[].exitCodes.operator", exactlyOneOf(["In", "NotIn"])],
+  ["securityContext.procMount", exactlyOneOf(["Default", "Unmasked"])],
   ["resizePolicy[].resourceName", oneOf(["cpu", "memory"])],
   ["resizePolicy[].restartPolicy", oneOf(["NotRequired", "RestartContainer"])],
   ["readinessProbe.terminationGracePeriodSeconds", unsettable],

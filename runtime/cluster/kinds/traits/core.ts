@@ -2,7 +2,8 @@ import { at, equal, type Fields, fieldsOf, isFields, type KubeObject } from "../
 import { type FieldFault, fault } from "../../api/status.ts";
 import { isNumber } from "../../exact-json.ts";
 import { field, type Traits } from "../resource-type.ts";
-import { claimFaults, claimFinalizer } from "./claim-faults.ts";
+import { appArmorFaults, appArmorWarnings } from "./app-armor.ts";
+import { claimFaults, claimFinalizer, dropSources } from "./claim-faults.ts";
 import { dataKeyFaults } from "./field-rules.ts";
 import { podSpecFaults } from "./pod-faults.ts";
 import { defaultPodSpec, defaultRequests, defaultText, items, made, otherwise } from "./pod-spec.ts";
@@ -103,6 +104,17 @@ export const secret: Traits = {
   },
 };
 
+export const serviceAccount: Traits = {
+  returnsDeleted: true,
+  // It keeps only the names of its Secrets.
+  prepare(object) {
+    for (const reference of items(object, "secrets"))
+      for (const name of Object.keys(reference)) if (name !== "name") delete reference[name];
+  },
+  // Its metadata is all that the real server checks.
+  check: () => [],
+};
+
 const securityLevels = ["privileged", "baseline", "restricted"];
 
 /** Labels of pod security, which an admission plugin of the real server reads. */
@@ -151,7 +163,7 @@ export const pod: Traits = {
     const spec = made(object, "spec");
     if (!old) {
       object.status = { phase: "Pending", qosClass: "BestEffort" };
-      otherwise(spec, "serviceAccountName", "default");
+      if (!spec.serviceAccount) otherwise(spec, "serviceAccountName", "default");
     }
     defaultPodSpec(spec);
     defaultRequests(spec);
@@ -159,10 +171,12 @@ export const pod: Traits = {
   },
   check: (object, old) => [
     ...podSpecFaults(object, "spec", { restart: ["Always", "OnFailure", "Never"] }),
+    ...appArmorFaults(object, "metadata", "spec"),
     ...(old || at(object, "spec.ephemeralContainers") === undefined
       ? []
       : [fault.forbidden("spec.ephemeralContainers", "cannot be set on create")]),
   ],
+  warn: appArmorWarnings,
   grace(object) {
     const phase = at(object, "status.phase");
     if (!at(object, "spec.nodeName") || phase === "Succeeded" || phase === "Failed") return 0;
@@ -210,6 +224,7 @@ export const persistentVolumeClaim: Traits = {
   prepare(object, old) {
     otherwise(made(object, "spec"), "volumeMode", "Filesystem");
     if (old) return;
+    dropSources(made(object, "spec"));
     object.status = { phase: "Pending" };
     const finalizers = object.metadata.finalizers ?? [];
     if (!finalizers.includes(claimFinalizer)) object.metadata.finalizers = [...finalizers, claimFinalizer];

@@ -2,11 +2,13 @@ import { selectorMatches } from "../../api/label-selector.ts";
 import { at, equal, type Fields, fieldsOf, isFields, type KubeObject } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
 import { scheduleFault } from "../cron-schedule.ts";
+import { nameFaults } from "../names.ts";
 import { field, type Traits } from "../resource-type.ts";
 import { type Check, exactlyOneOf, type FieldRule, ruleFaults } from "./field-rules.ts";
+import { policyFaults } from "./job-policies.ts";
 import { templateFaults } from "./pod-faults.ts";
-import { defaultPodSpec, defaultText, made, otherwise } from "./pod-spec.ts";
-import { negativeFaults } from "./value-faults.ts";
+import { defaultPodSpec, defaultText, items, made, otherwise } from "./pod-spec.ts";
+import { labelSelectorFaults, negativeFaults } from "./value-faults.ts";
 import { template, templatePath } from "./workloads.ts";
 
 /** Fills in the defaults of a Job spec. */
@@ -16,8 +18,15 @@ function defaultJobSpec(spec: Fields): void {
   otherwise(spec, "backoffLimit", 6);
   otherwise(spec, "completionMode", "NonIndexed");
   otherwise(spec, "suspend", false);
-  otherwise(spec, "podReplacementPolicy", "TerminatingOrFailed");
+  otherwise(spec, "podReplacementPolicy", isFields(spec.podFailurePolicy) ? "Failed" : "TerminatingOrFailed");
+  defaultConditions(spec);
   template(spec);
+}
+
+/** A condition of a failed pod is true unless the rule says otherwise. */
+function defaultConditions({ podFailurePolicy }: Fields): void {
+  for (const rule of items(fieldsOf(podFailurePolicy), "rules"))
+    for (const condition of items(rule, "onPodConditions")) defaultText(condition, "status", "True");
 }
 
 /** Most pods of an indexed Job that run at once. */
@@ -29,6 +38,7 @@ function jobFaults(spec: Fields, path: string): FieldFault[] {
   const faults = [
     ...negativeFaults(spec, path, ...counts, "backoffLimitPerIndex", "maxFailedIndexes"),
     ...ruleFaults(jobRules, spec, path),
+    ...policyFaults(spec, path),
   ];
   if (completionMode === "Indexed") {
     if (completions === undefined)
@@ -45,35 +55,28 @@ function jobFaults(spec: Fields, path: string): FieldFault[] {
   return faults;
 }
 
-/** A rule on failed pods looks at exit codes or at conditions. */
-const failureRule: Check = (value, path) => {
-  const { onExitCodes, onPodConditions } = fieldsOf(value);
-  const hasConditions = Array.isArray(onPodConditions) && onPodConditions.length > 0;
-  if (!isFields(onExitCodes))
-    return hasConditions
-      ? []
-      : [fault.invalid(path, value, "specifying one of OnExitCodes and OnPodConditions is required")];
-  if (hasConditions)
-    return [fault.invalid(path, value, "specifying both OnExitCodes and OnPodConditions is not supported")];
-  const codes: unknown[] = Array.isArray(onExitCodes.values) ? onExitCodes.values : [];
-  return onExitCodes.operator === "In"
-    ? codes.flatMap((code, index) =>
-        code === 0
-          ? [fault.invalid(`${path}.onExitCodes.values[${index}]`, 0, "must not be 0 for the In operator")]
-          : [],
-      )
-    : [];
-};
+/** The longest name of a Job's controller. */
+const longestController = 63;
 
-const domainPath: Check = (value, path) =>
-  typeof value === "string" && !/^[a-z0-9.-]+\/.+$/.test(value)
-    ? [fault.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    : [];
+const controllerName: Check = (value, path) => {
+  if (typeof value !== "string") return [];
+  const slash = value.indexOf("/");
+  const [domain, rest] = [value.slice(0, slash), value.slice(slash + 1)];
+  if (slash < 1 || rest === "")
+    return [fault.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')];
+  if (value.length > longestController) return [fault.tooLong(path, longestController)];
+  const faults = nameFaults("subdomain", domain).map((text) => fault.invalid(path, domain, text));
+  return /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)
+    ? faults
+    : [
+        ...faults,
+        fault.invalid(path, rest, "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"),
+      ];
+};
 
 const jobRules: readonly FieldRule[] = [
   ["completionMode", exactlyOneOf(["NonIndexed", "Indexed"])],
-  ["managedBy", domainPath],
-  ["podFailurePolicy.rules[]", failureRule],
+  ["managedBy", controllerName],
 ];
 
 function restartFaults(object: KubeObject, path: string): FieldFault[] {
@@ -127,7 +130,10 @@ export const job: Traits = {
     const { selector, manualSelector } = fieldsOf(object.spec);
     const labels = fieldsOf(at(selector, "matchLabels"));
     if (!old && manualSelector === true) faults.push(...selectorFaults(object));
-    if (!old && manualSelector !== true && Object.keys(labels).length > 1)
+    const expressions = at(selector, "matchExpressions");
+    const isOwn = Object.keys(labels).length > 1 || (Array.isArray(expressions) && expressions.length > 0);
+    if (!old) faults.push(...labelSelectorFaults(selector, "spec.selector"));
+    if (!old && manualSelector !== true && isOwn)
       faults.push(fault.invalid("spec.selector", selector, "`selector` not auto-generated"));
     if (old && !equal(at(object, templatePath), at(old, templatePath)))
       faults.push(fault.invalid(templatePath, at(object, templatePath), "field is immutable"));
@@ -158,7 +164,9 @@ export const cronJob: Traits = {
     otherwise(spec, "suspend", false);
     otherwise(spec, "successfulJobsHistoryLimit", 3);
     otherwise(spec, "failedJobsHistoryLimit", 1);
-    defaultPodSpec(made(made(made(made(spec, "jobTemplate"), "spec"), "template"), "spec"));
+    const inner = made(made(spec, "jobTemplate"), "spec");
+    defaultConditions(inner);
+    defaultPodSpec(made(made(inner, "template"), "spec"));
     if (!old) object.status = {};
   },
   check(object) {
@@ -177,6 +185,8 @@ export const cronJob: Traits = {
       faults.push(fault.invalid("spec.timeZone", zone, `unknown time zone ${zone}`));
     const inner = fieldsOf(at(object, "spec.jobTemplate.spec"));
     faults.push(...jobFaults(inner, "spec.jobTemplate.spec"));
+    if (inner.selector !== undefined && inner.selector !== null)
+      faults.push(fault.invalid("spec.jobTemplate.spec.selector", inner.selector, "`selector` will be auto-generated"));
     if (inner.manualSelector === true)
       faults.push(fault.unsupported("spec.jobTemplate.spec.manualSelector", true, ["nil", "false"]));
     const history = ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"];

@@ -45,10 +45,18 @@ const wildcardMessage =
 const host: Check = (value, path) => {
   if (isUnset(value)) return [];
   const name = String(value);
-  if (isIP(name) !== 0) return [fault.invalid(path, value, "must be a DNS name, not an IP address")];
+  // Go reads leading zeros in an address.
+  if (isIP(name.replace(/(^|\.)0+(?=\d)/g, "$1")) !== 0)
+    return [fault.invalid(path, value, "must be a DNS name, not an IP address")];
   if (name.includes("*") && !wildcard.test(name)) return [fault.invalid(path, value, wildcardMessage)];
   return named("subdomain")(name.replace(/^\*\./, ""), path).map((each) => fault.invalid(path, value, detailOf(each)));
 };
+
+const resourceRules: readonly FieldRule[] = [
+  ["kind", present(), named("segment")],
+  ["name", present(), named("segment")],
+  ["apiGroup", namedIfSet("subdomain")],
+];
 
 /** The detail of an "Invalid value" fault, without the value. */
 const detailOf = ({ message }: FieldFault): string =>
@@ -66,7 +74,9 @@ function backendFaults({ service, resource }: Fields, where: string): FieldFault
   if (isFields(service) && isFields(resource))
     return [fault.invalid(where, "", "cannot set both resource and service backends")];
   if (!isFields(service))
-    return isFields(resource) ? [] : [fault.invalid(where, "", "resource or service backend is required")];
+    return isFields(resource)
+      ? ruleFaults(resourceRules, resource, `${where}.resource`)
+      : [fault.invalid(where, "", "resource or service backend is required")];
   if (!service.name) return [fault.required(`${where}.service.name`)];
   const { name, number } = fieldsOf(service.port);
   const faults = ruleFaults(serviceRules, service, `${where}.service`);

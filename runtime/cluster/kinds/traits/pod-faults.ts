@@ -1,17 +1,17 @@
-import { Quantity } from "@watchfire/cel";
 import { at, type Fields, fieldsOf, isFields } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
 import { labelFaults, nameFaults, qualifiedNameFaults } from "../names.ts";
+import { appArmorFaults } from "./app-armor.ts";
 import { ruleFaults } from "./field-rules.ts";
 import { podRules } from "./pod-rules.ts";
 import { items } from "./pod-spec.ts";
-import { choiceFaults, isAbove, negativeFaults, portNumberFaults, protocols } from "./value-faults.ts";
+import { resourceFaults } from "./resource-rules.ts";
+import { choiceFaults, negativeFaults, portNumberFaults, protocols } from "./value-faults.ts";
 
 const pullPolicies = ["Always", "IfNotPresent", "Never"];
 const dnsPolicies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 const probes = ["livenessProbe", "readinessProbe", "startupProbe"];
 const probeActions = ["exec", "httpGet", "tcpSocket", "grpc"];
-const containerResources = ["cpu", "memory", "ephemeral-storage"];
 
 /**
  * Faults of a pod spec that its schema does not express; `restart` lists the restart policies that its kind takes, and
@@ -27,13 +27,19 @@ export function podSpecFaults(
   const containers = items(spec, "containers");
   if (containers.length === 0) return [fault.required(`${path}.containers`)];
   const volumes = new Set([...items(spec, "volumes").map(({ name }) => name), ...claims]);
+  const isEmptyFolder = (volume: Fields) => isFields(volume.emptyDir);
+  const emptyFolders = new Set(
+    items(spec, "volumes")
+      .filter(isEmptyFolder)
+      .map(({ name }) => name),
+  );
   const resourceClaims = new Set(items(spec, "resourceClaims").map(({ name }) => name));
   const names = new Set<unknown>();
   return [
     ...volumeFaults(spec, path),
     ...["containers", "initContainers"].flatMap((list) =>
       items(spec, list).flatMap((container, index) =>
-        containerFaults(container, `${path}.${list}[${index}]`, { volumes, resourceClaims, names }),
+        containerFaults(container, `${path}.${list}[${index}]`, { volumes, emptyFolders, resourceClaims, names }),
       ),
     ),
     ...(restart ? choiceFaults(spec, path, "restartPolicy", restart) : []),
@@ -56,16 +62,21 @@ export function templateFaults(
       qualifiedNameFaults(key.toLowerCase()).map((text) => fault.invalid(`${path}.annotations`, key, text)),
     ),
     ...podSpecFaults(object, `${path}.spec`, options),
+    ...appArmorFaults(object, `${path}.metadata`, `${path}.spec`).map(withoutMetadata),
     ...(at(object, `${path}.spec.ephemeralContainers`) === undefined
       ? []
       : [fault.forbidden(`${path}.spec.ephemeralContainers`, "ephemeral containers not allowed in pod template")]),
   ];
 }
 
+const withoutMetadata = (one: FieldFault): FieldFault => ({ ...one, field: one.field.replace(".metadata.", ".") });
+
 /** Names within one pod. */
 interface PodNames {
   readonly volumes: ReadonlySet<unknown>;
   readonly resourceClaims: ReadonlySet<unknown>;
+  /** The volumes that are an emptyDir. */
+  readonly emptyFolders: ReadonlySet<unknown>;
   /** Containers so far. */
   readonly names: Set<unknown>;
 }
@@ -122,14 +133,30 @@ function variableFaults({ name, value, valueFrom }: Fields, path: string): Field
 }
 
 /** Faults of the names of a container's devices and claims, which the pod must have. */
-function nameFaultsOf(container: Fields, path: string, { volumes, resourceClaims }: PodNames): FieldFault[] {
+function nameFaultsOf(
+  container: Fields,
+  path: string,
+  { volumes, resourceClaims, emptyFolders }: PodNames,
+): FieldFault[] {
   return [
     ...items(container, "volumeDevices").flatMap(({ name }, index) =>
       name && !volumes.has(name) ? [fault.notFound(`${path}.volumeDevices[${index}].name`, name)] : [],
     ),
-    ...items(fieldsOf(container.resources), "claims").flatMap(({ name }, index) =>
-      resourceClaims.has(name) ? [] : [fault.notFound(`${path}.resources.claims[${index}]`, name ?? "")],
-    ),
+    ...items(container, "env").flatMap((variable, index) => {
+      const { volumeName } = fieldsOf(at(variable, "valueFrom.fileKeyRef"));
+      const where = `${path}.env[${index}].valueFrom.fileKeyRef.volumeName`;
+      if (!volumeName) return [];
+      if (!volumes.has(volumeName)) return [fault.notFound(where, volumeName)];
+      return emptyFolders.has(volumeName)
+        ? []
+        : [fault.invalid(where, volumeName, "referenced volume must be of type emptyDir")];
+    }),
+    ...items(fieldsOf(container.resources), "claims").flatMap(({ name, request }, index, all) => {
+      const where = `${path}.resources.claims[${index}]`;
+      if (!resourceClaims.has(name)) return [fault.notFound(where, name ?? "")];
+      const isKnown = all.slice(0, index).some((one) => one.name === name && one.request === request);
+      return isKnown ? [fault.duplicate(where, request ? `${name}/${request}` : name)] : [];
+    }),
   ];
 }
 
@@ -157,66 +184,5 @@ function probeFaults(probe: unknown, path: string, name: string): FieldFault[] {
     faults.push(fault.invalid(`${path}.successThreshold`, probe.successThreshold, "must be 1"));
   const durations = ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "failureThreshold"];
   faults.push(...negativeFaults(probe, path, ...durations));
-  return faults;
-}
-
-function resourceFaults(resources: unknown, path: string): FieldFault[] {
-  const { limits, requests } = fieldsOf(resources);
-  const most = fieldsOf(limits);
-  const names = [...Object.keys(most), ...Object.keys(fieldsOf(requests))];
-  const isHuge = names.some((name) => name.startsWith("hugepages-"));
-  return [
-    ...Object.entries(most).flatMap(([name, value]) => amountFaults(name, value, `${path}.limits[${name}]`)),
-    ...Object.entries(fieldsOf(requests)).flatMap(([name, value]) => [
-      ...amountFaults(name, value, `${path}.requests[${name}]`),
-      // Devices, and large pages, cannot be promised twice.
-      ...(most[name] === undefined && /\/|^hugepages-/.test(name)
-        ? [fault.required(`${path}.limits`, "Limit must be set for non overcommitable resources")]
-        : []),
-      ...(isAbove(value, most[name])
-        ? [
-            fault.invalid(
-              `${path}.requests`,
-              value,
-              `must be less than or equal to ${name} limit of ${String(most[name])}`,
-            ),
-          ]
-        : []),
-    ]),
-    ...(isHuge && !names.includes("cpu") && !names.includes("memory")
-      ? [fault.forbidden(path, "HugePages require cpu or memory")]
-      : []),
-  ];
-}
-
-function amountFaults(name: string, value: unknown, path: string): FieldFault[] {
-  const faults = containerResourceFaults(name, path);
-  if (isAbove("0", value)) faults.push(fault.invalid(path, value, "must be greater than or equal to 0"));
-  // A resource with a domain is a device, of which there are no parts.
-  if (name.includes("/")) faults.push(...countFaults(value, path));
-  return faults;
-}
-
-/** A fault where a quantity is not a whole number. */
-export function countFaults(value: unknown, path: string): FieldFault[] {
-  const text = String(value);
-  const isWhole = !Quantity.isQuantity(text) || Quantity.parse(text).billionths % 1_000_000_000n === 0n;
-  return isWhole ? [] : [fault.invalid(path, value, "must be an integer")];
-}
-
-/** Faults of the name of a container's resource. */
-export function containerResourceFaults(name: string, path: string): FieldFault[] {
-  const isStandard = containerResources.includes(name) || name.startsWith("hugepages-");
-  const faults = resourceNameFaults(name, path, isStandard);
-  if (!name.includes("/") && !isStandard)
-    faults.push(fault.invalid(path, name, "must be a standard resource for containers"));
-  return faults;
-}
-
-/** Faults of a resource's name, such as `cpu` or `example.com/gpu`. */
-export function resourceNameFaults(name: string, path: string, isStandard: boolean): FieldFault[] {
-  const faults = qualifiedNameFaults(name).map((text) => fault.invalid(path, name, text));
-  if (faults.length === 0 && !name.includes("/") && !isStandard)
-    faults.push(fault.invalid(path, name, "must be a standard resource type or fully qualified"));
   return faults;
 }

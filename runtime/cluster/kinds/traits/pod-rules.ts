@@ -1,7 +1,20 @@
-import { isFields } from "../../api/object.ts";
-import { fault } from "../../api/status.ts";
+import { at, type Fields, isFields } from "../../api/object.ts";
+import { type FieldFault, fault } from "../../api/status.ts";
 import { containerRules } from "./container-rules.ts";
-import { type Check, type FieldRule, ipAddress, mustBeName, named, oneOf, qualified, within } from "./field-rules.ts";
+import {
+  type Check,
+  exactlyOneOf,
+  type FieldRule,
+  ipAddress,
+  mustBeName,
+  named,
+  namedIfSet,
+  oneOf,
+  qualified,
+  within,
+} from "./field-rules.ts";
+import { items } from "./pod-spec.ts";
+import { resourceRules } from "./resource-rules.ts";
 import { schedulingRules } from "./scheduling-rules.ts";
 import { id, largest, securityRules } from "./security-rules.ts";
 import { volumeRules } from "./volume-rules.ts";
@@ -9,8 +22,10 @@ import { volumeRules } from "./volume-rules.ts";
 /** Names that may have underscores, as some domains do. */
 const searchDomain = /^_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*\.?$/;
 
-const search: Check = (value, path) =>
-  typeof value !== "string" || value === "." || searchDomain.test(value)
+const search: Check = (value, path) => {
+  if (typeof value !== "string" || value === ".") return [];
+  if (value.length > 253) return [fault.invalid(path, value, "must be no more than 253 characters")];
+  return searchDomain.test(value)
     ? []
     : [
         fault.invalid(
@@ -19,6 +34,51 @@ const search: Check = (value, path) =>
           "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')",
         ),
       ];
+};
+
+/** An option of the resolver has a name. The fault is at the option. */
+const dnsOption: Check = (value, path) =>
+  isFields(value) && !value.name ? [fault.required(path, "must not be empty")] : [];
+
+/** The longest name that a Linux host may have. */
+const longestHostname = 64;
+
+const hostnameOverride: Check = (value, path) =>
+  typeof value === "string" && value.length > longestHostname
+    ? [fault.tooLong(path, longestHostname)]
+    : namedIfSet("subdomain")(value, path);
+
+/** Faults of one field that another forbids: `why` says which. */
+const exclude = (spec: Fields, path: string, names: readonly string[], why: string): FieldFault[] =>
+  names.filter((name) => spec[name] === true).map((name) => fault.forbidden(`${path}.${name}`, why));
+
+/** A container sees the whole of /proc only in a namespace of users. */
+function procMountFaults(spec: Fields, path: string): FieldFault[] {
+  return ["containers", "initContainers"].flatMap((list) =>
+    items(spec, list).flatMap((container, index) =>
+      at(container, "securityContext.procMount") === "Unmasked"
+        ? [
+            fault.invalid(
+              `${path}.${list}[${index}].securityContext.procMount`,
+              "Unmasked",
+              "`hostUsers` must be false to use `Unmasked`",
+            ),
+          ]
+        : [],
+    ),
+  );
+}
+
+/** A pod for Linux has no options for Windows. */
+function windowsFaults(spec: Fields, path: string): FieldFault[] {
+  const isSet = (owner: unknown) => at(owner, "securityContext.windowsOptions") !== undefined;
+  const holders = ["containers", "initContainers"].flatMap((list) =>
+    items(spec, list).flatMap((container, index) => (isSet(container) ? [`${path}.${list}[${index}]`] : [])),
+  );
+  return [...(isSet(spec) ? [path] : []), ...holders].map((holder) =>
+    fault.forbidden(`${holder}.securityContext.windowsOptions`, "windows options cannot be set for a linux pod"),
+  );
+}
 
 /** Fields of a pod that exclude or need one another. */
 const together: Check = (value, path) => {
@@ -35,6 +95,14 @@ const together: Check = (value, path) => {
           ),
         ]
       : [];
+  if (value.hostUsers === false)
+    faults.push(...exclude(value, path, ["hostNetwork", "hostPID", "hostIPC"], "when `hostUsers` is false"));
+  else faults.push(...procMountFaults(value, path));
+  if (value.hostnameOverride !== undefined && value.hostnameOverride !== null)
+    for (const name of ["hostNetwork", "setHostnameAsFQDN"])
+      if (value[name] === true)
+        faults.push(fault.forbidden(`${path}.hostnameOverride`, `may not be specified when ${name} is true`));
+  if (isFields(value.os) && value.os.name === "linux") faults.push(...windowsFaults(value, path));
   if (dnsPolicy !== "None") return faults;
   if (!isFields(dnsConfig))
     faults.push(fault.required(`${path}.dnsConfig`, "must provide `dnsConfig` when `dnsPolicy` is None"));
@@ -80,6 +148,8 @@ export const podRules: readonly FieldRule[] = [
   ["runtimeClassName", named("subdomain")],
   ["hostname", named("label")],
   ["subdomain", named("label")],
+  ["hostnameOverride", hostnameOverride],
+  ["dnsConfig.options[]", dnsOption],
   ["activeDeadlineSeconds", within(1, largest)],
   ["hostAliases[].ip", ipAddress],
   ["hostAliases[].hostnames[]", mustBeName("subdomain")],
@@ -88,11 +158,15 @@ export const podRules: readonly FieldRule[] = [
   ["readinessGates[].conditionType", qualified],
   // The real server names the structure, and not its field.
   ["os", (value, path) => (isFields(value) ? oneOf(["linux", "windows"])(value.name, path) : [])],
+  ...resourceRules,
   ...schedulingRules,
   ...securityRules,
   ["securityContext.fsGroup", id],
   ["securityContext.supplementalGroups[]", id],
-  ["securityContext.fsGroupChangePolicy", oneOf(["Always", "OnRootMismatch"])],
+  ["securityContext.fsGroupChangePolicy", exactlyOneOf(["Always", "OnRootMismatch"])],
+  ["securityContext.supplementalGroupsPolicy", exactlyOneOf(["Merge", "Strict"])],
+  // The other choice is behind a feature gate.
+  ["securityContext.seLinuxChangePolicy", exactlyOneOf(["Recursive"])],
   ["securityContext.sysctls", sysctls],
   ...volumeRules,
   ...containerRules,

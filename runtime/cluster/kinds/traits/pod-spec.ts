@@ -43,10 +43,7 @@ function defaultContainer(container: Fields): void {
   otherwise(container, "resources", {});
   defaultText(container, "terminationMessagePath", "/dev/termination-log");
   defaultText(container, "terminationMessagePolicy", "File");
-  const image = String(container.image ?? "");
-  const tag = image.includes("@") ? "digest" : (/:([^/]+)$/.exec(image)?.[1] ?? "latest");
-  const isLatest = tag === "latest" && imageName.test(image);
-  defaultText(container, "imagePullPolicy", isLatest ? "Always" : "IfNotPresent");
+  defaultText(container, "imagePullPolicy", isPulledAlways(container.image) ? "Always" : "IfNotPresent");
   for (const port of items(container, "ports")) defaultText(port, "protocol", "TCP");
   for (const name of probes) {
     const probe = container[name];
@@ -58,7 +55,11 @@ function defaultContainer(container: Fields): void {
     defaultAction(probe);
   }
   // The real server has this field only behind a feature gate.
-  if (isFields(container.lifecycle)) delete container.lifecycle.stopSignal;
+  const { lifecycle } = container;
+  if (isFields(lifecycle) && lifecycle.stopSignal !== undefined) {
+    delete lifecycle.stopSignal;
+    if (Object.keys(lifecycle).length === 0) delete container.lifecycle;
+  }
   for (const hook of ["postStart", "preStop"]) {
     const action = at(container, `lifecycle.${hook}`);
     if (isFields(action)) defaultAction(action);
@@ -66,7 +67,19 @@ function defaultContainer(container: Fields): void {
   for (const variable of items(container, "env")) {
     const from = at(variable, "valueFrom.fieldRef");
     if (isFields(from)) otherwise(from, "apiVersion", "v1");
+    defaultDivisor(at(variable, "valueFrom.resourceFieldRef"));
   }
+}
+
+function defaultDivisor(amount: unknown): void {
+  if (isFields(amount)) otherwise(amount, "divisor", "0");
+}
+
+/** True if a node pulls the image each time. */
+function isPulledAlways(name: unknown): boolean {
+  const image = String(name ?? "");
+  const tag = image.includes("@") ? "digest" : (/:([^/]+)$/.exec(image)?.[1] ?? "latest");
+  return tag === "latest" && imageName.test(image);
 }
 
 /** Default mode of a projected file, 0644. */
@@ -76,6 +89,17 @@ function defaultVolume(volume: Fields): void {
   if (Object.keys(volume).length === 1) volume.emptyDir = {};
   for (const source of ["configMap", "secret", "projected", "downwardAPI"])
     if (isFields(volume[source])) otherwise(volume[source], "defaultMode", fileMode);
+  // The real server has these two only behind feature gates.
+  for (const source of items(fieldsOf(volume.projected), "sources")) {
+    for (const name of ["clusterTrustBundle", "podCertificate"]) delete source[name];
+    if (isFields(source.serviceAccountToken)) otherwise(source.serviceAccountToken, "expirationSeconds", 3600);
+    for (const file of items(fieldsOf(source.downwardAPI), "items")) defaultDivisor(file.resourceFieldRef);
+  }
+  for (const file of items(fieldsOf(volume.downwardAPI), "items")) defaultDivisor(file.resourceFieldRef);
+  const { image } = volume;
+  if (isFields(image)) defaultText(image, "pullPolicy", isPulledAlways(image.reference) ? "Always" : "IfNotPresent");
+  const claim = at(volume, "ephemeral.volumeClaimTemplate.spec");
+  if (isFields(claim)) otherwise(claim, "volumeMode", "Filesystem");
   if (isFields(volume.hostPath)) otherwise(volume.hostPath, "type", "");
 }
 

@@ -94,6 +94,10 @@ export const roleBinding: Traits = {
 export const lease: Traits = {
   needsResourceVersion: true,
   createOnUpdate: true,
+  // The real server has these two only behind a feature gate.
+  prepare({ spec }) {
+    if (isFields(spec)) for (const name of ["strategy", "preferredHolder"]) delete spec[name];
+  },
   check(object) {
     const faults: FieldFault[] = [];
     const duration = at(object, "spec.leaseDurationSeconds");

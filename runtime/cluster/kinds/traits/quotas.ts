@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 import { Quantity } from "@watchfire/cel";
 import { at, type Fields, fieldsOf, isFields } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
+import { qualifiedNameFaults } from "../names.ts";
 import type { Traits } from "../resource-type.ts";
-import { containerResourceFaults, countFaults, resourceNameFaults } from "./pod-faults.ts";
 import { items, made } from "./pod-spec.ts";
+import { containerResourceFaults, countFaults, isExtendedResource, resourceNameFaults } from "./resource-rules.ts";
 import { isAbove } from "./value-faults.ts";
 
 /** Names that a quota can count without a prefix. */
@@ -85,6 +86,7 @@ export const limitRange: Traits = {
       if (!limitTypes.includes(type) && !type.includes("/"))
         return [fault.invalid(`${path}.type`, type, "must be a standard limit type or fully qualified")];
       const faults = types.has(type) ? [fault.duplicate(`${path}.type`, type)] : [];
+      faults.push(...qualifiedNameFaults(type).map((text) => fault.invalid(`${path}.type`, type, text)));
       types.add(type);
       faults.push(...limitNameFaults(limit, path));
       const inWrongOrder = limitOrder.flatMap(([low, high, words]) => {
@@ -121,12 +123,20 @@ const opposites = [
 ] as const;
 const computeResources = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 
+/** A resource of claims, which have a class of attributes. */
+const isOfStorage = (name: string): boolean => /(^|\/)(persistentvolumeclaims|requests\.storage)$/.test(name);
+
 /** Faults of a quota's scopes: they concern pods, and `BestEffort` no resource of theirs. */
 function scopeFaults({ scopes: given, scopeSelector, hard }: Fields): FieldFault[] {
   const scopes: unknown[] = Array.isArray(given) ? given : [];
   const invalid = (why: string) => fault.invalid("spec.scopes", scopes, why);
   const isOutOfScope = (name: string) =>
-    scopes.includes("BestEffort") ? name !== "pods" : !["pods", ...computeResources].includes(name);
+    scopes.includes("VolumeAttributesClass")
+      ? !isOfStorage(name)
+      : scopes.includes("BestEffort")
+        ? name !== "pods"
+        : !["pods", ...computeResources].includes(name);
+  if (scopes.includes("")) return [invalid("unsupported scope")];
   return [
     ...(scopes.length > 0 && Object.keys(fieldsOf(hard)).some(isOutOfScope)
       ? [invalid("unsupported scope applied to resource")]
@@ -156,7 +166,7 @@ export const resourceQuota: Traits = {
       if (!name.includes("/") && !isStandard)
         faults.push(fault.invalid(path, name, "must be a standard resource for quota"));
       if (isAbove("0", value)) faults.push(fault.invalid(path, value, "must be greater than or equal to 0"));
-      if (countedResources.includes(name) || name.includes("/")) faults.push(...countFaults(value, path));
+      if (countedResources.includes(name) || isExtendedResource(name)) faults.push(...countFaults(value, path));
       return faults;
     }),
   ],

@@ -1,11 +1,13 @@
 import { isFields } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
-import { labelFaults } from "../names.ts";
+import { labelFaults, qualifiedNameFaults } from "../names.ts";
 import {
   below,
   type Check,
+  exactlyOneOf,
   type FieldRule,
   labels,
+  mustBeName,
   named,
   oneOf,
   positive,
@@ -53,14 +55,18 @@ const keysNeedSelector: Check = (value, path) =>
         .map((name) => fault.forbidden(`${path}.${name}`, "must not be specified when labelSelector is not set"))
     : [];
 
+const mustBeQualified: Check = (value, path) =>
+  qualifiedNameFaults(String(value ?? "")).map((text) => fault.invalid(path, value ?? "", text));
+
 const affinityTerm: readonly FieldRule[] = [
   ["topologyKey", present("can not be empty"), qualified],
   ["", keysNeedSelector],
-  ["matchLabelKeys[]", qualified],
-  ["mismatchLabelKeys[]", qualified],
+  ["matchLabelKeys[]", mustBeQualified],
+  ["mismatchLabelKeys[]", mustBeQualified],
   ["labelSelector", selector],
   ["namespaceSelector", selector],
-  ["namespaces[]", named("label")],
+  // The real server names the field in the singular, and without its index.
+  ["namespaces[]", (value, path) => mustBeName("label")(value, path.replace(/s\[\d+\]$/, ""))],
 ];
 
 const affinityRules: readonly FieldRule[] = ["podAffinity", "podAntiAffinity"].flatMap((kind) => [
@@ -90,7 +96,7 @@ const spreadOnce: Check = (value, path) => {
 
 /** A requirement on a node's labels or fields. */
 const nodeRequirement =
-  (isField: boolean): Check =>
+  (isField: boolean, isRequired: boolean): Check =>
   (value, path) => {
     if (!isFields(value)) return [];
     const { key, operator } = value;
@@ -106,6 +112,8 @@ const nodeRequirement =
         faults.push(
           fault.required(where, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"),
         );
+      if (key === "metadata.name")
+        for (const [index, one] of given.entries()) faults.push(...mustBeName("subdomain")(one, `${where}[${index}]`));
       return faults;
     }
     if (operator === "In" || operator === "NotIn") {
@@ -119,15 +127,15 @@ const nodeRequirement =
         faults.push(fault.required(where, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
     } else faults.push(fault.invalid(`${path}.operator`, operator ?? "", "not a valid selector operator"));
     faults.push(...mustBeQualified(key, `${path}.key`));
-    for (const [index, one] of given.entries()) faults.push(...labelFaults({ a: String(one) }, `${where}[${index}]`));
+    // The real server reads the values of a preference only where the scheduler does.
+    if (isRequired)
+      for (const [index, one] of given.entries()) faults.push(...labelFaults({ a: String(one) }, `${where}[${index}]`));
     return faults;
   };
 
-const mustBeQualified: Check = (value, path) => qualified(value === undefined || value === "" ? "_" : value, path);
-
-const nodeTerm: readonly FieldRule[] = [
-  ["matchExpressions[]", nodeRequirement(false)],
-  ["matchFields[]", nodeRequirement(true)],
+const nodeTerm = (isRequired: boolean): FieldRule[] => [
+  ["matchExpressions[]", nodeRequirement(false, isRequired)],
+  ["matchFields[]", nodeRequirement(true, isRequired)],
 ];
 
 const onNodes = "affinity.nodeAffinity";
@@ -137,9 +145,9 @@ const nodeAffinityRules: readonly FieldRule[] = [
     `${onNodes}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms`,
     present("must have at least one node selector term"),
   ],
-  ...below(`${onNodes}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[]`, nodeTerm),
+  ...below(`${onNodes}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[]`, nodeTerm(true)),
   [`${onNodes}.preferredDuringSchedulingIgnoredDuringExecution[].weight`, weight],
-  ...below(`${onNodes}.preferredDuringSchedulingIgnoredDuringExecution[].preference`, nodeTerm),
+  ...below(`${onNodes}.preferredDuringSchedulingIgnoredDuringExecution[].preference`, nodeTerm(false)),
 ];
 
 /** The least number of domains counts only where a pod may have to wait. */
@@ -185,7 +193,9 @@ export const schedulingRules: readonly FieldRule[] = [
   ["topologySpreadConstraints[].topologyKey", present("can not be empty")],
   ["topologySpreadConstraints[].whenUnsatisfiable", present(), oneOf(["DoNotSchedule", "ScheduleAnyway"])],
   ["topologySpreadConstraints[].labelSelector", selector],
-  ["topologySpreadConstraints[].matchLabelKeys[]", qualified],
+  ["topologySpreadConstraints[].matchLabelKeys[]", mustBeQualified],
+  ["topologySpreadConstraints[].nodeAffinityPolicy", exactlyOneOf(["Honor", "Ignore"])],
+  ["topologySpreadConstraints[].nodeTaintsPolicy", exactlyOneOf(["Honor", "Ignore"])],
   ["topologySpreadConstraints[]", keysNeedSelector, minDomains],
   ["topologySpreadConstraints", spreadOnce],
 ];

@@ -34,6 +34,15 @@ const profile = (name: string, what: string): FieldRule[] =>
     ["", localProfile(what)],
   ]);
 
+/** The longest name of an AppArmor profile in bytes: a path. */
+const longestProfile = 4095;
+
+const profileName: Check = (value, path) => {
+  if (typeof value !== "string") return [];
+  if (Buffer.byteLength(value) > longestProfile) return [fault.tooLong(path, longestProfile)];
+  return value === value.trim() ? [] : [fault.invalid(path, value, "must not be padded with whitespace")];
+};
+
 /** The rules that the security contexts of a pod and of a container share. */
 export const securityRules: readonly FieldRule[] = [
   ["securityContext.runAsUser", id],
@@ -41,4 +50,5 @@ export const securityRules: readonly FieldRule[] = [
   ...profile("seccompProfile", "seccomp"),
   ["securityContext.seccompProfile.localhostProfile", relativePath],
   ...profile("appArmorProfile", "AppArmor"),
+  ["securityContext.appArmorProfile.localhostProfile", profileName],
 ];

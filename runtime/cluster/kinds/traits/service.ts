@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { at, type Fields, fieldsOf, isFields } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
 import { matchesFormat } from "../../schema/index.ts";
-import { labelFaults, nameFaults } from "../names.ts";
+import { labelFaults, nameFaults, qualifiedNameFaults } from "../names.ts";
 import { field, type Traits } from "../resource-type.ts";
 import {
   type Check,
@@ -17,6 +17,7 @@ import {
   within,
 } from "./field-rules.ts";
 import { defaultText, items, made, otherwise } from "./pod-spec.ts";
+import { addressFaults, defaultFamilies } from "./service-addresses.ts";
 import { choiceFaults, portNameFaults, portNumberFaults, protocols } from "./value-faults.ts";
 
 /** A random cluster IP of 10.96.0.0/12, kubeadm's range. Nothing routes to it, and duplicates are unlikely. */
@@ -131,21 +132,32 @@ function rangeFaults(ranges: unknown, isBalanced: boolean): FieldFault[] {
   ];
 }
 
+const qualifiedIfSet: Check = (value, path) =>
+  typeof value === "string" ? qualifiedNameFaults(value).map((text) => fault.invalid(path, value, text)) : [];
+
 const serviceRules: readonly FieldRule[] = [
   ["type", oneOf(["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"])],
   ["sessionAffinity", oneOf(["ClientIP", "None"])],
-  ["sessionAffinityConfig.clientIP.timeoutSeconds", within(1, 86_400, "must be greater than 0 and less than 86400")],
+  ["externalTrafficPolicy", oneOf(trafficPolicies)],
+  ["internalTrafficPolicy", exactlyOneOf(trafficPolicies)],
+  ["externalIPs[]", externalAddress],
+  ["loadBalancerClass", qualified],
+  ["trafficDistribution", exactlyOneOf(["PreferClose", "PreferSameZone", "PreferSameNode"])],
+  ["ports[].appProtocol", qualifiedIfSet],
+];
+
+/** The rules of a Service that is a name for a domain. */
+const aliasRules: readonly FieldRule[] = [
   // A domain may end with a dot.
   [
     "externalName",
     (value, path) => named("subdomain")(typeof value === "string" ? value.replace(/\.$/, "") : value, path),
   ],
-  ["externalTrafficPolicy", oneOf(trafficPolicies)],
-  ["internalTrafficPolicy", oneOf(trafficPolicies)],
-  ["externalIPs[]", externalAddress],
-  ["loadBalancerClass", qualified],
-  ["trafficDistribution", exactlyOneOf(["PreferClose", "PreferSameZone", "PreferSameNode"])],
-  ["ports[].appProtocol", qualified],
+];
+
+/** The rules of a Service that keeps each client at one pod. */
+const affinityRules: readonly FieldRule[] = [
+  ["sessionAffinityConfig.clientIP.timeoutSeconds", within(1, 86_400, "must be greater than 0 and less than 86400")],
 ];
 
 export const service: Traits = {
@@ -153,6 +165,10 @@ export const service: Traits = {
   status: true,
   createOnUpdate: true,
   returnsDeleted: true,
+  warn: ({ spec }) =>
+    isFields(spec) && spec.externalName && spec.type !== "ExternalName"
+      ? ['spec.externalName is ignored when spec.type is not "ExternalName"']
+      : [],
   fields: { "spec.clusterIP": field("spec.clusterIP"), "spec.type": field("spec.type") },
   prepare(object, old) {
     const spec = made(object, "spec");
@@ -169,8 +185,7 @@ export const service: Traits = {
     const before = old && isFields(old.spec) ? old.spec : {};
     otherwise(spec, "clusterIP", before.clusterIP ?? anyClusterIp());
     otherwise(spec, "clusterIPs", [spec.clusterIP]);
-    otherwise(spec, "ipFamilies", ["IPv4"]);
-    otherwise(spec, "ipFamilyPolicy", "SingleStack");
+    if (!old) defaultFamilies(spec);
     otherwise(spec, "internalTrafficPolicy", "Cluster");
     if (spec.type === "NodePort" || spec.type === "LoadBalancer") defaultText(spec, "externalTrafficPolicy", "Cluster");
     if (spec.type === "LoadBalancer") otherwise(spec, "allocateLoadBalancerNodePorts", true);
@@ -183,7 +198,9 @@ export const service: Traits = {
     faults.push(...servicePortFaults(items(spec, "ports")));
     faults.push(...labelFaults(fieldsOf(spec.selector) as Record<string, string>, "spec.selector"));
     if (spec.type === "ExternalName" && !spec.externalName) faults.push(fault.required("spec.externalName"));
-    faults.push(...ruleFaults(serviceRules, spec, "spec"), ...typeFaults(spec));
+    faults.push(...ruleFaults(serviceRules, spec, "spec"), ...typeFaults(spec), ...addressFaults(spec));
+    if (spec.type === "ExternalName") faults.push(...ruleFaults(aliasRules, spec, "spec"));
+    if (spec.sessionAffinity === "ClientIP") faults.push(...ruleFaults(affinityRules, spec, "spec"));
     const { clusterIP } = spec;
     if (spec.type !== "ExternalName" && clusterIP && clusterIP !== "None" && isIP(String(clusterIP)) === 0)
       faults.push(

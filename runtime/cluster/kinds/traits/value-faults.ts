@@ -1,7 +1,7 @@
 import { Quantity } from "@watchfire/cel";
 import { type Fields, isFields } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
-import { labelFaults, qualifiedNameFaults } from "../names.ts";
+import { labelFaults, labelValueFaults, qualifiedNameFaults } from "../names.ts";
 import { items } from "./pod-spec.ts";
 
 /** The transport protocols that a port may have. */
@@ -83,7 +83,9 @@ export function labelSelectorFaults(selector: unknown, path: string): FieldFault
 
 function expressionFaults({ key, operator, values }: Fields, path: string): FieldFault[] {
   const isEmpty = !Array.isArray(values) || values.length === 0;
-  const faults: FieldFault[] = [];
+  const faults: FieldFault[] = (isEmpty ? [] : values).flatMap((value: unknown, index: number) =>
+    labelValueFaults(String(value)).map((text) => fault.invalid(`${path}.values[${index}]`, value, text)),
+  );
   if (operator === "In" || operator === "NotIn") {
     if (isEmpty) faults.push(fault.required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
   } else if (operator === "Exists" || operator === "DoesNotExist") {

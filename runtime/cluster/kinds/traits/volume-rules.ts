@@ -1,8 +1,20 @@
-import { isFields } from "../../api/object.ts";
+import { fieldsOf, isFields } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
+import { qualifiedNameFaults } from "../names.ts";
 import { claimFaults } from "./claim-faults.ts";
-import { containerAmounts } from "./container-rules.ts";
-import { below, type Check, type FieldRule, objectsIn, oneOf, present, relativePath, within } from "./field-rules.ts";
+import {
+  below,
+  type Check,
+  type FieldRule,
+  labels,
+  named,
+  objectsIn,
+  oneOf,
+  present,
+  relativePath,
+  within,
+} from "./field-rules.ts";
+import { amountReference } from "./resource-rules.ts";
 import { isAbove } from "./value-faults.ts";
 
 /** The permissions of a projected file. */
@@ -47,8 +59,11 @@ const downwardFiles: Check = (value, path) => {
     const { fieldRef, resourceFieldRef } = file;
     const faults = [...present()(file.path, `${path}.path`), ...relativePath(file.path, `${path}.path`)];
     if (isFields(fieldRef)) return [...faults, ...fileField(fieldRef.fieldPath, `${path}.fieldRef.fieldPath`)];
-    if (isFields(resourceFieldRef))
-      return [...faults, ...oneOf(containerAmounts)(resourceFieldRef.resource, `${path}.resourceFieldRef.resource`)];
+    if (isFields(resourceFieldRef)) {
+      const where = `${path}.resourceFieldRef`;
+      const name = present()(resourceFieldRef.containerName, `${where}.containerName`);
+      return [...faults, ...(name.length > 0 ? name : amountReference(resourceFieldRef, where))];
+    }
     return [...faults, fault.required(path, "one of fieldRef and resourceFieldRef is required")];
   });
 };
@@ -79,6 +94,35 @@ const absolute: Check = (value, path) =>
     ? [fault.invalid(path, value, "must be an absolute path")]
     : [];
 
+const hostPathTypes = [
+  ...["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"],
+];
+
+/** The longest name of a storage driver. */
+const longestDriver = 63;
+
+const driverName: Check = (value, path) =>
+  typeof value === "string" && value.length > longestDriver
+    ? [fault.tooLong(path, longestDriver)]
+    : named("subdomain")(typeof value === "string" ? value.toLowerCase() : value, path);
+
+/** The metadata of a claim that is made for a pod: only labels and annotations. */
+const claimMetadata: Check = (value, path) => {
+  if (!isFields(value)) return [];
+  const others = Object.entries(value).flatMap(([name, one]) =>
+    ["labels", "annotations"].includes(name) || one === "" || one === null || (name === "generation" && one === 0)
+      ? []
+      : [name],
+  );
+  return [
+    ...others.map((name) => fault.forbidden(`${path}.${name}`, "cannot be set")),
+    ...labels(value.labels, `${path}.labels`),
+    ...Object.keys(fieldsOf(value.annotations)).flatMap((key) =>
+      qualifiedNameFaults(key.toLowerCase()).map((text) => fault.invalid(`${path}.annotations`, key, text)),
+    ),
+  ];
+};
+
 /** The rules of a pod's volumes. */
 export const volumeRules: readonly FieldRule[] = below("volumes[]", [
   ["", volumeSource],
@@ -96,10 +140,14 @@ export const volumeRules: readonly FieldRule[] = below("volumes[]", [
   ["downwardAPI.defaultMode", fileMode],
   ["downwardAPI", downwardFiles],
   ["hostPath.path", present(), noStepUp],
+  ["hostPath.type", oneOf(hostPathTypes)],
+  ["csi.driver", present(), driverName],
+  ["csi.nodePublishSecretRef.name", present(), named("subdomain")],
   ["nfs.path", absolute],
   ["persistentVolumeClaim.claimName", present()],
   ["ephemeral.volumeClaimTemplate", present()],
   ["ephemeral.volumeClaimTemplate", (value, path) => (isFields(value) ? claimFaults(value, `${path}.spec`) : [])],
+  ["ephemeral.volumeClaimTemplate.metadata", claimMetadata],
   ["image.reference", present()],
   ["projected.defaultMode", fileMode],
   ["projected.sources[]", oneProjection],

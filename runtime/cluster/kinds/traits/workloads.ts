@@ -48,7 +48,8 @@ const workloadFaults: NonNullable<Traits["check"]> = (object, old) => [
         ),
       ]),
   ...selectorFaults(object, old),
-  ...negativeFaults(fieldsOf(object.spec), "spec", "minReadySeconds", "revisionHistoryLimit"),
+  ...negativeFaults(fieldsOf(object.spec), "spec", "minReadySeconds"),
+  ...(object.kind === "StatefulSet" ? [] : negativeFaults(fieldsOf(object.spec), "spec", "revisionHistoryLimit")),
   ...templateFaults(object, templatePath, {
     restart: ["Always"],
     claims: items(fieldsOf(object.spec), "volumeClaimTemplates").map((claim) => at(claim, "metadata.name")),
@@ -161,15 +162,20 @@ export const statefulSet: Traits = {
     otherwise(spec, "revisionHistoryLimit", 10);
     const strategy = made(spec, "updateStrategy");
     defaultText(strategy, "type", "RollingUpdate");
-    if (strategy.type === "RollingUpdate") otherwise(made(strategy, "rollingUpdate"), "partition", 0);
+    if (strategy.type === "RollingUpdate") {
+      const rolling = made(strategy, "rollingUpdate");
+      otherwise(rolling, "partition", 0);
+      // The real server has this field only behind a feature gate.
+      delete rolling.maxUnavailable;
+    }
     const retention = made(spec, "persistentVolumeClaimRetentionPolicy");
     defaultText(retention, "whenDeleted", "Retain");
     defaultText(retention, "whenScaled", "Retain");
     for (const claim of items(spec, "volumeClaimTemplates")) {
-      otherwise(claim, "apiVersion", "v1");
-      otherwise(claim, "kind", "PersistentVolumeClaim");
+      Object.assign(claim, { apiVersion: "v1", kind: "PersistentVolumeClaim" });
       otherwise(made(claim, "spec"), "volumeMode", "Filesystem");
-      otherwise(made(claim, "status"), "phase", "Pending");
+      // A template has no claim whose status it could give.
+      claim.status = { phase: "Pending" };
     }
     template(spec);
     if (!old) object.status = { replicas: 0, availableReplicas: 0 };
@@ -191,7 +197,7 @@ function countTemplates(object: KubeObject, old: KubeObject | undefined): void {
 function daemonStrategyFaults(object: KubeObject): FieldFault[] {
   const path = "spec.updateStrategy.rollingUpdate";
   const rolling = at(object, path);
-  if (!isFields(rolling)) return [];
+  if (!isFields(rolling) || at(object, "spec.updateStrategy.type") === "OnDelete") return [];
   const { maxSurge, maxUnavailable } = rolling;
   const faults = [
     ...shareFaults(maxUnavailable, `${path}.maxUnavailable`),
