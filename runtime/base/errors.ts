@@ -448,7 +448,7 @@ export const errorCodes = {
   ),
   WF_RUNTIME_NO_ERROR_GROUP: user(
     "no failure on record is of this group",
-    "the console's page of errors lists the groups; a dead letter that was replayed is in none",
+    "the console's page of errors lists the groups; one ends with its failures, which the history has for some days",
   ),
   WF_HISTORY_BROKEN: user(
     "the history of runs cannot be written, so it is off until the next start; the functions run all the same",

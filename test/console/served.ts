@@ -5,6 +5,7 @@ import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { ConsoleAccess } from "../../runtime/console/access.ts";
 import { consoleApp } from "../../runtime/console/app.ts";
+import { MetricSeries } from "../../runtime/console/metric-series.ts";
 import type { FunctionReport } from "../../runtime/control/function-status/function-report.ts";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/journal/batch.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
@@ -119,6 +120,9 @@ export async function servedConsole() {
         log: { info: note, warn: note } as never,
         manifests: () => [],
         outcomesOf: () => [{ trigger: "settings", outcome: "retry", count: 1 }],
+        series: new MetricSeries(() => [], systemClock),
+        configuration: () => ({ versions: { watchfire: "0" }, flags: {}, place: {}, limits: {} }),
+        redactData: (_, data) => data,
         sourceText: () => "export default () => {\n  throw new TypeError('no 1');\n};",
         assets: async () => ({ script: "/* script */", style: "/* style */" }),
       }),

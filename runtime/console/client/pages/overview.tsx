@@ -3,13 +3,19 @@ import type { FunctionReport } from "../../../control/function-status/function-r
 import type { Attention, overviewSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
 import { age, number, Ready, Table, total, When, Words, wide, wideNumber } from "../parts.tsx";
+import { Sparkline, valueText } from "../plot.tsx";
 import { functionHref } from "../route.tsx";
+import { type Series, SeriesPlots, useSeries } from "../series.tsx";
 import { SourceTable } from "./sources.tsx";
 
 type Overview = z.infer<typeof overviewSchema>;
 
+/** The width of the plots. */
+const plotMinutes = 15;
+
 export function OverviewPage() {
   const loaded = useData<Overview>("/api/overview", ["functions", "runs", "sources", "dead-letters"]);
+  const series = useSeries(plotMinutes);
   return (
     <>
       <h1>Overview</h1>
@@ -24,8 +30,9 @@ export function OverviewPage() {
                 </Words>
               </p>
             ) : (
-              <FunctionTable functions={functions} />
+              <FunctionTable functions={functions} series={series.data} />
             )}
+            {series.data && functions.length > 0 && <SeriesPlots of={series.data} minutes={plotMinutes} />}
             <SourceTable sources={sources} />
             <p class="quiet">Watchfire {version}</p>
           </>
@@ -64,12 +71,16 @@ const heads = [
   number("Waiting"),
   wideNumber("Oldest"),
   wideNumber("Running"),
+  wide("Events a second"),
+  wide("Errors a second"),
   wideNumber("Failed"),
   number("Dead letters"),
   wide("Last event"),
 ];
 
-function FunctionTable({ functions }: { functions: readonly FunctionReport[] }) {
+function FunctionTable({ functions, series }: { functions: readonly FunctionReport[]; series: Series | undefined }) {
+  const sampled = new Map(series?.functions.map((each) => [each.name, each]));
+  const stepMs = series?.stepMs ?? 1;
   return (
     <Table caption="Functions" heads={heads}>
       {functions.map((each) => (
@@ -83,6 +94,24 @@ function FunctionTable({ functions }: { functions: readonly FunctionReport[] }) 
           <td class="number">{total(each.queued, each.spilled)}</td>
           <td class="number wide">{each.lagSeconds === undefined ? "unknown" : age(each.lagSeconds)}</td>
           <td class="number wide">{total(each.inFlight)}</td>
+          <td class="wide">
+            <Rate
+              of={each.name}
+              what="events"
+              look="good"
+              counts={sampled.get(each.name)?.events ?? []}
+              stepMs={stepMs}
+            />
+          </td>
+          <td class="wide">
+            <Rate
+              of={each.name}
+              what="errors"
+              look="bad"
+              counts={sampled.get(each.name)?.errors ?? []}
+              stepMs={stepMs}
+            />
+          </td>
           <td class="number wide">{total(each.failures)}</td>
           <td class="number">
             {!each.deadLetters ? (
@@ -102,6 +131,27 @@ function FunctionTable({ functions }: { functions: readonly FunctionReport[] }) 
         </tr>
       ))}
     </Table>
+  );
+}
+
+interface RateProps {
+  readonly of: string;
+  readonly what: "events" | "errors";
+  readonly look: "good" | "bad";
+  /** In each step. */
+  readonly counts: readonly number[];
+  readonly stepMs: number;
+}
+
+/** The last rate, and the shape of those before. */
+function Rate({ of, what, look, counts, stepMs }: RateProps) {
+  const rates = counts.map((count) => (count * 1000) / stepMs);
+  const [now, most] = [rates.at(-1) ?? 0, Math.max(...rates, 0)];
+  const label = `${what} of ${of}: ${valueText(now)} a second, at most ${valueText(most)}`;
+  return (
+    <span class="rate">
+      <Sparkline label={label} look={look} values={rates} /> {most > 0 && valueText(now)}
+    </span>
   );
 }
 
