@@ -106,7 +106,7 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
     return c.json(parts.series.describe(asked.data));
   });
   app.get("/functions/:name/source", (c) => c.json(inquiry.source(c.req.param("name"))));
-  app.get("/sources", (c) => c.json({ sources: parts.status().sources }));
+  app.get("/sources", (c) => c.json(inquiry.sources()));
   app.get("/runs", async (c) => {
     const asked = runsQuestionSchema.safeParse(c.req.query());
     if (!asked.success) return c.json({ error: questionFault(asked.error.issues) }, 400);

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { version } from "../base/version.ts";
+import type { FleetReport } from "../control/fleet-report.ts";
 import { noSuchFunction } from "../control/no-such-function.ts";
 import { describeHistoryRun, historyQuestion } from "../history/run-answer.ts";
 import type { RunHistory } from "../history/run-history.ts";
@@ -17,10 +18,12 @@ import { type AttentionParts, attentionOf } from "./attention.ts";
 import type { WatchedStatus } from "./change-feed.ts";
 import { describeErrorGroup, groupErrors, type Occurrence } from "./error-groups.ts";
 import { eventWays } from "./event-way.ts";
+import { ownersOf, replicasOf, unasked } from "./replicas.ts";
 import { describeAttempt, describeRunDetail, readLines } from "./run-detail.ts";
 import { type RunEventParts, runEvent, saveRunEvent } from "./run-event.ts";
 import { searchRuns } from "./run-search.ts";
 import type { configurationSchema, ErrorDetail, RunDetail, RunEvent, RunsQuestion } from "./schemas.ts";
+import { usersOf } from "./source-users.ts";
 
 /** Pages of dead letters that are looked at for errors. */
 const mostPages = 5;
@@ -34,7 +37,12 @@ const failures: ReadonlySet<string> = new Set(["retry", "dead_letter", "dropped"
 
 /** The parts of the runtime that the console asks. */
 export interface InquiryParts {
-  status(): WatchedStatus & AttentionParts & { readonly role: string };
+  status(): WatchedStatus &
+    AttentionParts & {
+      readonly role: string;
+      readonly fleet?: FleetReport | undefined;
+      readonly lease?: { readonly holder: string } | undefined;
+    };
   /** The manifests of the functions that were accepted. */
   manifests(): readonly FunctionManifest[];
   readonly functions: Pick<ControlApi, "runs" | "logs">;
@@ -63,14 +71,31 @@ export class Inquiry {
 
   overview() {
     const status = this.parts.status();
-    const { role, functions, sources } = status;
-    return { version, role, attention: attentionOf(status), functions, sources };
+    const { role, functions, sources, fleet, lease } = status;
+    const attention = attentionOf(status);
+    return {
+      ...{ version, role, attention, functions, sources },
+      ...(fleet && { replicas: replicasOf(fleet) }),
+      ...(role === "standby" && lease?.holder && { holder: lease.holder }),
+    };
   }
 
-  /** @throws WatchfireError WF_RUNTIME_NO_FUNCTION */
+  sources() {
+    const manifests = this.parts.manifests();
+    const { sources } = this.parts.status();
+    return { sources: sources.map((source) => ({ ...source, functions: usersOf(source, manifests) })) };
+  }
+
+  /** @throws WatchfireError WF_RUNTIME_NO_FUNCTION; WF_LEASE_STANDBY if other replicas have it */
   describe(name: string) {
-    const { functions } = this.parts.status();
+    const { functions, fleet } = this.parts.status();
     const report = functions.find((each) => each.name === name);
+    const owners = fleet ? ownersOf(fleet, name) : [];
+    if (!report && owners.length > 0) {
+      const what = `another replica runs the function: ${owners.join(", ")}`;
+      const hint = "`kubectl watchfire console --pod NAME` opens its console";
+      throw new WatchfireError("WF_LEASE_STANDBY", { what, actual: name, hint });
+    }
     if (!report) {
       const names = functions.map((each) => each.name);
       throw noSuchFunction(name, names);
@@ -102,7 +127,12 @@ export class Inquiry {
     if (history?.isOn) {
       const { function: name, ...filters } = question;
       const found = await history.find(historyQuestion(name, filters));
-      return { runs: found.map(describeHistoryRun), history: true };
+      const elsewhere = unasked(this.parts.status().fleet);
+      return {
+        runs: found.map(describeHistoryRun),
+        history: true,
+        ...(elsewhere !== undefined && { elsewhere }),
+      };
     }
     const { functions } = this.parts.status();
     const { outcome } = question;
@@ -144,7 +174,9 @@ export class Inquiry {
 
   async errors() {
     const { found, more } = await this.occurrences();
-    return { groups: groupErrors(found, (name, stack) => this.frame(name, stack)), more };
+    const elsewhere = unasked(this.parts.status().fleet);
+    const groups = groupErrors(found, (name, stack) => this.frame(name, stack));
+    return { groups, more, ...(elsewhere !== undefined && { elsewhere }) };
   }
 
   /** @throws WatchfireError WF_RUNTIME_NO_ERROR_GROUP */

@@ -19,12 +19,33 @@ const attentionSchema = z.object({
 });
 export type Attention = z.infer<typeof attentionSchema>;
 
-export const sourcesAnswerSchema = z.object({ sources: statusAnswerSchema.shape.sources.unwrap() });
+const sourceSchema = statusAnswerSchema.shape.sources.unwrap().element.extend({
+  lastBookmarkAgeMs: z.number().optional(),
+  reconnects: z.number().optional(),
+  lastError: z.object({ cause: z.string(), message: z.string(), ageMs: z.number() }).optional(),
+  /** The functions that read it. */
+  functions: z.array(z.string()).optional(),
+});
+
+export const sourcesAnswerSchema = z.object({ sources: z.array(sourceSchema) });
 
 export const functionsAnswerSchema = z.object({ functions: z.array(functionReportSchema) });
 
+const replicaSchema = z.object({
+  name: z.string(),
+  slots: z.array(z.number()),
+  functions: z.array(z.string()),
+  /** True for the replica that answers. The others were not asked. */
+  answers: z.boolean(),
+});
+export type ReplicaRow = z.infer<typeof replicaSchema>;
+
 export const overviewSchema = z.object({
   version: z.string(),
+  /** The replicas of a fleet that have slots, this one first. Absent without a fleet. */
+  replicas: z.array(replicaSchema).optional(),
+  /** The replica that holds the Lease, on a standby. */
+  holder: z.string().optional(),
   /** `active`, or `standby` while another replica runs the functions. */
   role: z.string(),
   /** Most urgent first. Empty if all is well. */
@@ -84,7 +105,7 @@ export const runSearchSchema = z.object({
   runs: z.array(runRowSchema),
   /** False if there is no history: these are at most 200 of each function, since the start. */
   history: z.boolean(),
-  /** Describes where the shards are that are not part of the answer. */
+  /** Describes which replicas or shards are not part of the answer. */
   elsewhere: z.string().optional(),
 });
 
@@ -244,8 +265,10 @@ export type ErrorDetail = z.infer<typeof errorDetailSchema>;
 export const errorsAnswerSchema = z.object({
   /** Last seen first. */
   groups: z.array(errorGroupSchema),
-  /** There are more dead letters than were looked at. */
+  /** There are more failures than were looked at. */
   more: z.boolean(),
+  /** Describes which replicas are not part of the answer. */
+  elsewhere: z.string().optional(),
 });
 
 /** The kind of data that changed, in an event of `/api/events`. */

@@ -3,6 +3,7 @@ import { attentionOf } from "../../runtime/console/attention.ts";
 import { describeErrorGroup, groupErrors, withoutVariables } from "../../runtime/console/error-groups.ts";
 import { eventWays } from "../../runtime/console/event-way.ts";
 import { searchRuns } from "../../runtime/console/run-search.ts";
+import { usersOf } from "../../runtime/console/source-users.ts";
 import type { FunctionManifest } from "../../runtime/manifest/function.ts";
 import type { RunsAnswer } from "../../runtime/observe/control-api.ts";
 import { report } from "./served.ts";
@@ -181,4 +182,21 @@ test("what runs nothing comes first, what passes by itself is left out, and all 
   ]);
   expect(found.every(({ todo }) => todo.length > 0)).toBe(true);
   expect(attentionOf({ sandbox: {}, functions: [quiet] })).toEqual([]);
+});
+
+test("a source is shared by the functions whose triggers or reads choose it", () => {
+  const selection = {
+    ...{ apiVersion: "v1", kind: "Secret", labelSelector: "app=web", fieldSelector: "type=Opaque" },
+    namespaces: { type: "names", names: ["team-a"] },
+  };
+  const manifests = [
+    { name: "by-trigger", triggers: [selection], reads: [] },
+    { name: "by-read", triggers: [], reads: [{ ...selection, namespaces: { type: "all" } }] },
+    { name: "of-another-label", triggers: [{ ...selection, labelSelector: "" }], reads: [] },
+    { name: "of-another-place", triggers: [{ ...selection, namespaces: { type: "names", names: ["b"] } }], reads: [] },
+  ] as unknown as FunctionManifest[];
+  const source = { apiVersion: "v1", kind: "Secret", namespace: "team-a", labelSelector: "app=web" };
+  const fieldSelector = "metadata.name!=watchfire-checkpoint,type=Opaque";
+  expect(usersOf({ ...source, fieldSelector }, manifests)).toEqual(["by-read", "by-trigger"]);
+  expect(usersOf({ ...source, kind: "Pod" }, manifests)).toEqual([]);
 });

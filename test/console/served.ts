@@ -6,6 +6,7 @@ import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { ConsoleAccess } from "../../runtime/console/access.ts";
 import { consoleApp } from "../../runtime/console/app.ts";
 import { MetricSeries } from "../../runtime/console/metric-series.ts";
+import type { FleetReport } from "../../runtime/control/fleet-report.ts";
 import type { FunctionReport } from "../../runtime/control/function-status/function-report.ts";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/journal/batch.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
@@ -85,7 +86,7 @@ interface Asked {
 }
 
 /** A console over one function with one failed run and its dead letter. */
-export async function servedConsole() {
+export async function servedConsole({ fleet }: { fleet?: FleetReport } = {}) {
   const store = new MemoryStore();
   await store.commit({ ...emptyBatch, deadLetters: [letter] });
   const access = new ConsoleAccess(systemClock);
@@ -103,7 +104,7 @@ export async function servedConsole() {
     obstacle: () => undefined,
     unsaved: () => undefined,
     clock: systemClock,
-    status: () => ({ role: "active", sandbox: {}, functions: reports, sources: [] }),
+    status: () => ({ role: "active", sandbox: {}, functions: reports, sources: [], ...(fleet && { fleet }) }),
     metrics: async () => "",
     token,
     deadLetters: () => new DeadLetters(store),

@@ -302,6 +302,43 @@ test.skipIf("absent" in browser)(
   },
 );
 
+test.skipIf("absent" in browser)(
+  "a page is painted within 300 ms, and a run is on it within 500 ms of its end",
+  { timeout: 90_000 },
+  async () => {
+    const { link, make, page, close } = await open();
+    await page.goto(link);
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    const paints: number[] = [];
+    for (let load = 0; load < 5; load++) {
+      await page.goto(new URL("/runs", link).href);
+      await page.getByRole("heading", { name: "Runs" }).waitFor();
+      paints.push(await page.evaluate<number>('performance.getEntriesByName("first-contentful-paint")[0].startTime'));
+    }
+    const delays: number[] = [];
+    for (let n = 0; n < 5; n++) {
+      const name = `timed-${n}`;
+      const shown = page.evaluate<number>(`new Promise((resolve) => {
+        const look = () => {
+          const row = [...document.querySelectorAll("main tr")].find((each) => each.textContent.includes("${name}"));
+          if (row) resolve(Date.now() - Date.parse(row.querySelector("time").dateTime));
+          else requestAnimationFrame(look);
+        };
+        look();
+      })`);
+      await make(name, "good");
+      delays.push(await shown);
+    }
+    // The machine may have been busy with something else.
+    expect(Math.min(...paints), paints.join(" ")).toBeLessThan(300);
+    expect(Math.min(...delays), delays.join(" ")).toBeLessThan(500);
+    process.stderr.write(
+      `first paint ${paints.map(Math.round).join(" ")} ms, run on the screen after ${delays.join(" ")} ms\n`,
+    );
+    await close();
+  },
+);
+
 function browserContext() {
   if ("absent" in browser) throw new Error(browser.absent);
   return browser;

@@ -12,11 +12,12 @@ export function ErrorsPage() {
       <h1>Errors</h1>
       <p class="quiet">Failed attempts and dead letters, grouped by code, place and message without variables.</p>
       <Ready of={loaded}>
-        {({ groups, more }) => (
+        {({ groups, more, elsewhere }) => (
           <>
             {more && (
               <p class="notice warn">There are more failures than were looked at: the numbers are of the last ones.</p>
             )}
+            {elsewhere !== undefined && <p class="notice warn">These are the errors here alone: {elsewhere}.</p>}
             {groups.length === 0 ? <p class="notice good">No errors: nothing has failed lately.</p> : null}
             {groups.map((group) => (
               <Group key={group.fingerprint} group={group} />

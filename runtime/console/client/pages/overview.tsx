@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { FunctionReport } from "../../../control/function-status/function-report.ts";
-import type { Attention, overviewSchema } from "../../schemas.ts";
+import type { Attention, overviewSchema, ReplicaRow } from "../../schemas.ts";
 import { useData } from "../api.tsx";
 import { age, number, Ready, Table, total, When, Words, wide, wideNumber } from "../parts.tsx";
 import { Sparkline, valueText } from "../plot.tsx";
@@ -20,9 +20,10 @@ export function OverviewPage() {
     <>
       <h1>Overview</h1>
       <Ready of={loaded}>
-        {({ attention, functions, sources, role, version }) => (
+        {({ attention, functions, sources, role, version, replicas, holder }) => (
           <>
-            <Needs attention={attention} role={role} count={functions.length} />
+            <Needs attention={attention} role={role} holder={holder} count={functions.length} />
+            {replicas && <Replicas replicas={replicas} />}
             {functions.length === 0 ? (
               <p>
                 <Words>
@@ -42,8 +43,21 @@ export function OverviewPage() {
   );
 }
 
-function Needs({ attention, role, count }: { attention: readonly Attention[]; role: string; count: number }) {
-  if (role === "standby") return <p class="notice warn">This replica is a standby: another one runs the functions.</p>;
+interface NeedsProps {
+  readonly attention: readonly Attention[];
+  readonly role: string;
+  readonly holder: string | undefined;
+  readonly count: number;
+}
+
+function Needs({ attention, role, holder, count }: NeedsProps) {
+  if (role === "standby") {
+    return (
+      <p class="notice warn">
+        This replica is a standby: {holder ?? "another one"} runs the functions, and has their runs.
+      </p>
+    );
+  }
   if (attention.length === 0) {
     return count === 0 ? null : <p class="notice good">All is well: nothing needs your attention.</p>;
   }
@@ -62,6 +76,34 @@ function Needs({ attention, role, count }: { attention: readonly Attention[]; ro
         ))}
       </ul>
     </section>
+  );
+}
+
+/** The replicas of a fleet. Only this one's functions are on the page. */
+function Replicas({ replicas }: { replicas: readonly ReplicaRow[] }) {
+  const others = replicas.filter(({ answers }) => !answers);
+  return (
+    <>
+      {others.length > 0 && (
+        <p class="notice warn">
+          <Words>
+            {`These pages are of this replica alone: ${others.length === 1 ? "another one" : `${others.length} others`} did not answer, because replicas do not ask each other. \`kubectl watchfire console --pod NAME\` opens another's.`}
+          </Words>
+        </p>
+      )}
+      <Table caption="Replicas" heads={["Replica", number("Slots"), wide("Functions"), "Answer"]}>
+        {replicas.map(({ name, slots, functions, answers }) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td class="number">{slots.length}</td>
+            <td class="wide">{functions.join(", ")}</td>
+            <td>
+              <span class={`badge ${answers ? "good" : "warn"}`}>{answers ? "this one" : "did not answer"}</span>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
   );
 }
 
