@@ -1,7 +1,7 @@
 import type { FunctionManifest, Selection } from "../manifest/function.ts";
 
 /** The parts of a source that its readers choose. */
-interface ChosenSource {
+interface ReadSource {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly namespace?: string | undefined;
@@ -10,7 +10,7 @@ interface ChosenSource {
 }
 
 /** Returns the functions that read a source, by their triggers and `reads`, sorted. */
-export function usersOf(source: ChosenSource, manifests: readonly FunctionManifest[]): string[] {
+export function usersOf(source: ReadSource, manifests: readonly FunctionManifest[]): string[] {
   const isUser = ({ triggers, reads }: FunctionManifest) =>
     [...triggers, ...reads].some((each) => isReader(each, source));
   return manifests
@@ -21,7 +21,7 @@ export function usersOf(source: ChosenSource, manifests: readonly FunctionManife
 
 function isReader(
   selection: Selection,
-  { apiVersion, kind, namespace, labelSelector, fieldSelector = "" }: ChosenSource,
+  { apiVersion, kind, namespace, labelSelector, fieldSelector = "" }: ReadSource,
 ) {
   if (selection.apiVersion !== apiVersion || selection.kind !== kind) return false;
   if (selection.labelSelector !== (labelSelector ?? "")) return false;

@@ -60,6 +60,7 @@ function Rows(props: { caption: string; head: string; rows: readonly (readonly [
 
 function limitText({ value, unit }: Configuration["limits"][string]): string {
   if (unit === "bytes") return value === 0 ? "off" : bytes(value);
+  if (unit === "seconds" && value >= 2 * 86_400) return `${Math.round(value / 86_400)} days`;
   return unit === "seconds" && value >= 7200 ? `${Math.round(value / 3600)} h` : `${value} ${unit}`;
 }
 

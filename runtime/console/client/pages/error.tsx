@@ -1,6 +1,6 @@
 import type { ErrorDetail } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { Code, Ready, Table, When } from "../parts.tsx";
+import { Code, Ready, Table, When, wide } from "../parts.tsx";
 import { Plot } from "../plot.tsx";
 import { ReplayAll } from "../replay-all.tsx";
 import { functionHref, runHref } from "../route.tsx";
@@ -36,7 +36,7 @@ export function ErrorPage({ fingerprint }: { fingerprint: string }) {
               stepMs={plot.stepMs}
               lines={[{ name: "failures", look: "bad", values: plot.counts }]}
             />
-            <Table caption="Runs" heads={["Failed", "Function", "Message", "Dead letter"]}>
+            <Table caption="Runs" heads={["Failed", wide("Function"), "Message", "Dead letter"]}>
               {runs.map((run) => (
                 <tr key={`${run.function} ${run.id} ${run.at}`}>
                   <td>
@@ -44,7 +44,7 @@ export function ErrorPage({ fingerprint }: { fingerprint: string }) {
                       <When at={run.at} />
                     </a>
                   </td>
-                  <td>
+                  <td class="wide">
                     <a href={functionHref(run.function)}>{run.function}</a>
                   </td>
                   <td class="cut">{run.message.split("\n", 1)[0]}</td>

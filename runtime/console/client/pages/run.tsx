@@ -118,7 +118,7 @@ const attemptHeads = [
   number("Attempt"),
   "Outcome",
   "Ended",
-  number("Waited"),
+  wideNumber("Waited"),
   number("Took"),
   wideNumber("CPU"),
   wideNumber("Heap"),
@@ -140,7 +140,7 @@ function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
           <td>
             <When at={each.at} />
           </td>
-          <td class="number">{each.waitedMs === undefined ? "–" : took(each.waitedMs)}</td>
+          <td class="number wide">{each.waitedMs === undefined ? "–" : took(each.waitedMs)}</td>
           <td class="number">{took(each.durationMs)}</td>
           <td class="number wide">{each.cpuMs === undefined ? "–" : took(each.cpuMs)}</td>
           <td class="number wide" title="The heap of its isolate, when it was last measured">
