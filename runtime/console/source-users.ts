@@ -1,7 +1,7 @@
 import type { FunctionManifest, Selection } from "../manifest/function.ts";
 
 /** The parts of a source that its readers choose. */
-interface ReadSource {
+interface SourceSelection {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly namespace?: string | undefined;
@@ -10,7 +10,7 @@ interface ReadSource {
 }
 
 /** Returns the functions that read a source, by their triggers and `reads`, sorted. */
-export function usersOf(source: ReadSource, manifests: readonly FunctionManifest[]): string[] {
+export function usersOf(source: SourceSelection, manifests: readonly FunctionManifest[]): string[] {
   const isUser = ({ triggers, reads }: FunctionManifest) =>
     [...triggers, ...reads].some((each) => isReader(each, source));
   return manifests
@@ -21,7 +21,7 @@ export function usersOf(source: ReadSource, manifests: readonly FunctionManifest
 
 function isReader(
   selection: Selection,
-  { apiVersion, kind, namespace, labelSelector, fieldSelector = "" }: ReadSource,
+  { apiVersion, kind, namespace, labelSelector, fieldSelector = "" }: SourceSelection,
 ) {
   if (selection.apiVersion !== apiVersion || selection.kind !== kind) return false;
   if (selection.labelSelector !== (labelSelector ?? "")) return false;
