@@ -2,6 +2,7 @@ import type { Redeliveries } from "../../../observe/control-api.ts";
 import type { AttemptRow, RunDetail } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
 import { ActionButton, bytes, Code, number, Outcome, Ready, Table, took, When, wideNumber } from "../parts.tsx";
+import { valueText } from "../plot.tsx";
 import { functionHref } from "../route.tsx";
 import { ReceivedEvent } from "../run-event.tsx";
 import { Timeline } from "../run-timeline.tsx";
@@ -142,7 +143,7 @@ function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
           </td>
           <td class="number wide">{each.waitedMs === undefined ? "–" : took(each.waitedMs)}</td>
           <td class="number">{took(each.durationMs)}</td>
-          <td class="number wide">{each.cpuMs === undefined ? "–" : took(each.cpuMs)}</td>
+          <td class="number wide">{each.cpuMs === undefined ? "–" : `${valueText(each.cpuMs)} ms`}</td>
           <td class="number wide" title="The heap of its isolate, when it was last measured">
             {each.heapBytes === undefined ? "–" : bytes(each.heapBytes)}
           </td>
