@@ -24,13 +24,13 @@ function own(holder: object, key: PropertyKey): PropertyDescriptor | undefined {
  *
  * @param holder the object or array that contains the number, as returned by the event or a call; a copy has the rounded number
  * @param key the field, or the index
- * @throws RangeError if there is no whole number, or only a rounded one is left
+ * @throws RangeError if there is not a whole number, or only a rounded one is left
  */
 export function wholeNumber(holder: object, key: PropertyKey): bigint {
   const source = sourceAt(holder, key);
   if (source !== undefined && /^-?\d+$/.test(source)) return BigInt(source);
   const value: unknown = Reflect.get(holder, key);
   if (typeof value === "bigint" || Number.isSafeInteger(value)) return BigInt(value as bigint | number);
-  const what = Number.isInteger(value) ? `${value} may be rounded: read it where it came` : "is no whole number";
+  const what = Number.isInteger(value) ? `${value} may be rounded: read it where it came` : "is not a whole number";
   throw new RangeError(`${String(key)}: ${what}`);
 }

@@ -32,7 +32,7 @@ export async function bundleCreate(folder: string, sources: string): Promise<str
     bundle: true,
     format: "esm",
     platform: "node",
-    // It tells users of an older Node what is needed, so it must run there.
+    // It shows users of an older Node what is needed, so it must run there.
     target: "node20",
     legalComments: "none",
     metafile: true,

@@ -50,6 +50,16 @@ const forms: Readonly<Record<string, Form>> = {
     additionalProperties: text(`(${qualified})?`),
     propertyNames: { pattern: `^(${subdomain}/)?${qualified}$` },
   },
+  /** Fields of a Probe other than how it asks. */
+  probe: {
+    type: "object",
+    additionalProperties: false,
+    properties: Object.fromEntries(
+      ["initialDelaySeconds", "periodSeconds", "timeoutSeconds", "successThreshold", "failureThreshold"].map(
+        (field) => [field, { type: "integer", minimum: field === "initialDelaySeconds" ? 0 : 1, maximum: 86_400 }],
+      ),
+    ),
+  },
   /** An object with a name, and any other fields that the cluster's Kubernetes knows. */
   named: { type: "object", required: ["name"], properties: { name: text(label) } },
 };

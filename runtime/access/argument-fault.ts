@@ -46,7 +46,7 @@ function describe(issue: z.core.$ZodIssue, field: string, actual: unknown, got: 
     case "too_big":
       return `${field} is ${issue.origin === "string" || issue.origin === "array" ? "longer" : "more"} than ${issue.maximum}${got}`;
     default:
-      // The schema's message continues a sentence that begins with the field's name: `is no kind such as ConfigMap`.
+      // The schema's message continues a sentence that begins with the field's name: `is not a kind such as ConfigMap`.
       return `${field} ${lowerFirst(issue.message)}${got}`;
   }
 }

@@ -70,7 +70,7 @@ const argumentSchemas = {
   }),
   "kube.subresource": z.strictObject({
     ref: refSchema,
-    name: z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, { error: "is no subresource's name such as resize" }),
+    name: z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, { error: "is not the name of a subresource such as resize" }),
     body: patchObject,
     verb: z.enum(["patch", "update", "create"]).default("patch"),
     type: z.enum(["merge", "strategic"]).optional(),
@@ -107,7 +107,7 @@ const argumentSchemas = {
   "events.emit": z.strictObject({
     object: refSchema.extend({ uid: z.string().max(128).optional(), resourceVersion: z.string().max(128).optional() }),
     type: z.enum(["Normal", "Warning"]),
-    reason: z.string().regex(/^\w{1,128}$/, { error: "is no word of at most 128 letters, digits or _" }),
+    reason: z.string().regex(/^\w{1,128}$/, { error: "is not a word of at most 128 letters, digits or _" }),
     message: z.string(),
   }),
   fetch: z.strictObject({
@@ -137,7 +137,7 @@ export function readArguments<Name extends OperationName>(operation: Name, text:
   try {
     value = parseExactly(text);
   } catch {
-    throw invalid(`${operation}: the arguments are no JSON`);
+    throw invalid(`${operation}: the arguments are not JSON`);
   }
   // A patch without a type is a merge patch; the union requires the type.
   if (operation === "kube.patch" && typeof value === "object" && value !== null && !("type" in value)) {

@@ -33,7 +33,7 @@ export class EgressProxy {
     if (found) return found;
     // The proxy's URL is not shown, because it may contain a password.
     if (!URL.canParse(proxy) || !protocols.has(new URL(proxy).protocol)) {
-      throw fetchFailed(`the runtime's proxy for ${url.protocol}// is no URL of http, https or socks5`);
+      throw fetchFailed(`the runtime's proxy for ${url.protocol}// is not an http, https or socks5 URL`);
     }
     const timeout = { timeout: connectTimeoutMs };
     const agent = new ProxyAgent({ uri: proxy, requestTls: timeout, proxyTls: timeout, maxHeaderSize: 32 * 1024 });

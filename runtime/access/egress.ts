@@ -11,9 +11,9 @@ const clusterName = /\.svc(?:\.cluster\.local)?$/;
 
 /** Warning in a message that suggests to declare a private address. */
 const opensInside =
-  ", if that is intended: the handler then reaches what listens there for the runtime's machine or network only";
+  ", if that is intended: the handler then reaches services that listen only for the runtime's machine or network";
 
-const byAddress = "no name may lead to the machine itself: fetch by its address, and add to the manifest's egress";
+const byAddress = "no name may resolve to the machine itself: fetch by its address, and add to the manifest's egress";
 
 /** The network that a rule's names may lead to. */
 export type Network = Egress["network"];
@@ -37,7 +37,8 @@ export class EgressPolicy {
    * connected to. Throws a FetchError that names the refused destination and the rule to declare.
    */
   admit(url: URL, egress: readonly Egress[]): Network {
-    if (url.protocol !== "https:" && url.protocol !== "http:") throw refusedUrl(url, "only http and https are spoken");
+    if (url.protocol !== "https:" && url.protocol !== "http:")
+      throw refusedUrl(url, "only http and https are supported");
     if (url.username !== "" || url.password !== "") {
       throw refusedUrl(url, "a URL carries no user or password; use a header");
     }
@@ -94,7 +95,7 @@ export class EgressPolicy {
   private check(host: string, addresses: Addresses, network: Network): void {
     const bad = addresses.find(({ address }) => !this.isReachable(host, address, network));
     if (bad)
-      throw fetchFailed(`${host} leads to ${bad.address}, which is no public address; ${this.remedy(bad)}`, true);
+      throw fetchFailed(`${host} leads to ${bad.address}, which is not a public address; ${this.remedy(bad)}`, true);
   }
 
   private isReachable(host: string, address: string, network: Network): boolean {

@@ -8,7 +8,7 @@ type Encoding = (text: string) => readonly string[];
  * a handler passes on in good faith. A handler that wants to hide a value can use others.
  */
 export const encodings = {
-  "as it is": (text) => [text],
+  "unchanged text": (text) => [text],
   // As the sandbox escapes control characters for a terminal.
   "with control characters written out": (text) => [clean(text)],
   JSON: (text) => [inJson(text), clean(inJson(text))],
@@ -48,7 +48,7 @@ const longestEncoded = 8 * 1024;
 
 /** The encodings of longer values: those that handlers and the platform produce for whole files. */
 const ofFiles = [
-  "as it is",
+  "unchanged text",
   "with control characters written out",
   "JSON",
   "percent-encoding",

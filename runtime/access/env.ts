@@ -88,7 +88,8 @@ export async function resolveEnv(
       throw fault(manifest, name, `${what}${also}`);
     }
     const text = secretKeyRef ? decodeSecret(found) : found;
-    if (text === undefined) throw fault(manifest, name, `key ${JSON.stringify(ref.key)} of ${source} is no UTF-8 text`);
+    if (text === undefined)
+      throw fault(manifest, name, `key ${JSON.stringify(ref.key)} of ${source} is not UTF-8 text`);
     values.set(name, text);
     (secretKeyRef ? secrets : configuration).push(text);
   }

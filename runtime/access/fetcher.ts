@@ -197,7 +197,7 @@ function asResult(url: URL, redirected: boolean, { status, statusText, headers, 
 }
 
 function firstHop({ url, method, headers, body }: ArgumentsOf<"fetch">): Hop {
-  if (!URL.canParse(url)) throw fetchFailed(`${shorten(url)} is no absolute URL`);
+  if (!URL.canParse(url)) throw fetchFailed(`${shorten(url)} is not an absolute URL`);
   const upper = method.toUpperCase();
   if (!/^[A-Z-]+$/.test(upper) || forbiddenMethods.has(upper))
     throw fetchFailed(`the method ${JSON.stringify(method)} cannot be used`);
@@ -209,7 +209,7 @@ function firstHop({ url, method, headers, body }: ArgumentsOf<"fetch">): Hop {
 }
 
 function nextHop({ url, method, headers, body }: Hop, location: string, status: number): Hop {
-  if (!URL.canParse(location, url.href)) throw fetchFailed(`${url.host} redirects to what is no URL`);
+  if (!URL.canParse(location, url.href)) throw fetchFailed(`${url.host} redirects to something that is not a URL`);
   const next = new URL(location, url);
   // By the standard, a moved POST becomes a GET, and so does any other method but GET and HEAD after "see other".
   const becomesGet =

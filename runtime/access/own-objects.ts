@@ -109,8 +109,8 @@ export class OwnObjects {
     if (group === ownGroup) return own;
     if (group === "" && resource === "namespaces") {
       if (asked !== this.home) return undefined;
-      if (verb === "delete") return "the runtime lives in it";
-      return touchesOwners(body) ? "its owner's end would end the namespace, in which the runtime lives" : undefined;
+      if (verb === "delete") return "the runtime is in it";
+      return touchesOwners(body) ? "deleting its owner would delete the namespace that the runtime is in" : undefined;
     }
     const matches = (test: (name: string) => boolean) => [asked, name].some((each) => each !== undefined && test(each));
     if (namespace === undefined && matches((each) => each.endsWith(`.${ownGroup}`))) return own;

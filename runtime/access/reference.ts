@@ -1,10 +1,13 @@
 import { z } from "zod";
 import * as names from "../kube/names.ts";
 
-const objectName = z.string().regex(names.objectName, { error: "is no object's name" });
-const namespaceName = z.string().regex(names.dnsLabel, { error: "is no namespace's name" });
-const apiVersion = z.string().max(317).regex(names.apiVersion, { error: "is no API version such as v1 or apps/v1" });
-const kind = z.string().regex(names.kind, { error: "is no kind such as ConfigMap" });
+const objectName = z.string().regex(names.objectName, { error: "is not an object's name" });
+const namespaceName = z.string().regex(names.dnsLabel, { error: "is not a namespace's name" });
+const apiVersion = z
+  .string()
+  .max(317)
+  .regex(names.apiVersion, { error: "is not an API version such as v1 or apps/v1" });
+const kind = z.string().regex(names.kind, { error: "is not a kind such as ConfigMap" });
 
 export const refSchema = z.strictObject({
   apiVersion,

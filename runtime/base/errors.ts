@@ -103,7 +103,7 @@ export const errorCodes = {
 
   // bundle
   WF_BUNDLE_HANDLER_MISSING: user("the handler's file cannot be read", "correct `spec.handler`, or create the file"),
-  WF_BUNDLE_SYNTAX: user("the handler or a file it imports cannot be parsed", "mend the syntax at this place"),
+  WF_BUNDLE_SYNTAX: user("the handler or a file it imports cannot be parsed", "fix the syntax at this place"),
   WF_BUNDLE_UNRESOLVED: user(
     "an import cannot be found",
     "correct the path, or install the package in the functions' project with `npm install`",
@@ -141,7 +141,7 @@ export const errorCodes = {
   ),
   WF_BUNDLE_UNREADABLE: user(
     "the system does not let a build read a file",
-    "let the user that runs this read the file, and enter the folders above it; else mend what the system names",
+    "let the user that runs this read the file, and enter the folders above it; otherwise fix what the system names",
   ),
   WF_BUNDLE_LIMIT: user(
     "a build exceeds its limit of time, memory, files or bytes",
@@ -150,7 +150,7 @@ export const errorCodes = {
 
   // build
   WF_BUILD_FOLDER: user(
-    "what is built cannot be written to the folder",
+    "the built functions cannot be written to the folder",
     "name an empty folder, or one that an earlier build wrote, with --out",
   ),
   WF_BUILD_DAMAGED: user(
@@ -210,7 +210,7 @@ export const errorCodes = {
     "there is no CustomResourceDefinition to generate types from",
     "name a file or folder of them with --crd, or a cluster that has some with --kubeconfig or --context",
   ),
-  WF_TYPES_HANDLER: user("the compiler refuses a function's code", "mend the code at this place"),
+  WF_TYPES_HANDLER: user("the compiler refuses a function's code", "fix the code at this place"),
   WF_TYPES_STALE: user(
     "a `function.d.ts` has other types than its manifest, which has changed since",
     "run `watchfire types`",
@@ -299,7 +299,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_LETTER_EMPTY: user(
     "a dead letter's body was dropped because of its function's limit",
-    "deliver the object as it is now with `watchfire redeliver FUNCTION --object NAMESPACE/NAME`, then drop the dead letter; raise delivery.deadLetters.maxSize to keep more",
+    "deliver the object's current state with `watchfire redeliver FUNCTION --object NAMESPACE/NAME`, then drop the dead letter; raise delivery.deadLetters.maxSize to keep more",
   ),
 
   // dispatch

@@ -74,7 +74,7 @@ export class BuilderProcess {
     const abort = () => this.end(signal?.reason);
     signal?.addEventListener("abort", abort, { once: true });
     this.hold(true);
-    let timer = this.clock.after(startMs, () => this.end(new BuilderEnded(`no word in ${startMs / 1000} s`)));
+    let timer = this.clock.after(startMs, () => this.end(new BuilderEnded(`no answer within ${startMs / 1000} s`)));
     try {
       signal?.throwIfAborted();
       build.settled.promise.catch(() => undefined); // it may end before it is ready

@@ -1,4 +1,4 @@
-// Door: the result of bundling, for the sandbox.
+// Interface to the sandbox: the result of bundling.
 
 /** One function's code, ready for an isolate. */
 export interface Bundle {

@@ -163,7 +163,7 @@ function hasHiddenPart(path: string): boolean {
 }
 
 export const outside = (path: string): SourceFault =>
-  new SourceFault("WF_BUNDLE_OUTSIDE", "it lies outside of the functions folder and of the packages", path);
+  new SourceFault("WF_BUNDLE_OUTSIDE", "it is outside of the functions folder and of the packages", path);
 
 function notAFile(path: string, stats: Stats | undefined): SourceFault {
   const is = stats?.isDirectory()

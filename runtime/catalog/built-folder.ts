@@ -60,7 +60,7 @@ export function writeBuilt(
   const fault = (what: string, cause?: unknown) =>
     new WatchfireError("WF_BUILD_FOLDER", { what, place: { file: folder }, cause });
   if (existsSync(out) && !isBuilt(out) && readdirSync(out).length > 0) {
-    throw fault("it holds what no build wrote");
+    throw fault("it has files that no build wrote");
   }
   const half = `${out}.${process.pid}.half`;
   try {
@@ -147,7 +147,7 @@ function readLock(
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw damaged(file, "is no JSON", cause);
+    throw damaged(file, "is not JSON", cause);
   }
   const { data, error } = lockSchema.safeParse(value);
   if (!data) throw damaged(file, z.prettifyError(error).replaceAll("\n", " "));
@@ -169,7 +169,7 @@ function readParts(folder: string): FunctionParts {
 function readPart(file: string, limit: number): string {
   try {
     const stats = statSync(file);
-    if (!stats.isFile()) throw damaged(file, "is no regular file");
+    if (!stats.isFile()) throw damaged(file, "is not a regular file");
     if (stats.size > limit) throw damaged(file, `has ${stats.size} bytes, more than ${limit}`);
     return readFileSync(file, "utf8");
   } catch (cause) {

@@ -103,7 +103,7 @@ export function readIndex({ metadata, data }: ConfigMap): readonly IndexEntry[] 
   try {
     value = JSON.parse(data[key] ?? "");
   } catch {
-    throw fault(`${key} is no JSON`);
+    throw fault(`${key} is not JSON`);
   }
   const { data: index, error } = schema.safeParse(value);
   if (!index) throw fault(z.prettifyError(error).replaceAll("\n", " "));

@@ -65,7 +65,7 @@ export class FolderSource implements FunctionSource {
       values = this.options.values?.();
     } catch (error) {
       if (!(error instanceof WatchfireError)) throw error;
-      // The functions that run go on with the values they have.
+      // The functions that run continue with the values they have.
       return { functions: [], rejected: [], faults: error.faults, complete: false };
     }
     const {

@@ -1,4 +1,4 @@
-// Door: sources of functions. The runtime asks a source for all of its functions each time it reads.
+// Interface of sources of functions. The runtime asks a source for all of its functions each time it reads.
 
 import type { WatchfireError } from "../base/errors.ts";
 import type { Bundle } from "../bundle/bundle.ts";

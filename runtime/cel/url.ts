@@ -118,7 +118,7 @@ export const isUrl = (text: string): boolean => Url.read(text) !== undefined;
 
 function parse(meter: Meter, text: string): Url {
   const url = read(meter, text);
-  if (!url) throw new EvaluationError(`a text of ${text.length} characters is no absolute URL or path`);
+  if (!url) throw new EvaluationError(`a text of ${text.length} characters is not an absolute URL or path`);
   return url;
 }
 

@@ -16,19 +16,23 @@ import { readValues, valuesOption } from "./values.ts";
 
 export const build = command({
   name: "build",
-  summary: "builds the functions into a folder, which an image carries and `start` runs as it is",
+  summary: "builds the functions into a folder, for an image; `start` runs that folder unchanged",
   options: {
     functions: functionsFolder,
-    out: { value: "DIR", summary: "where to write them; the output of an earlier build is deleted", default: "build" },
+    out: {
+      value: "DIR",
+      summary: "the folder to write to; the output of an earlier build is deleted",
+      default: "build",
+    },
     values: valuesOption,
-    sign: { value: "KEY", summary: "signs what is built with this ed25519 private key, a PEM file" },
+    sign: { value: "KEY", summary: "signs the build with this ed25519 private key, a PEM file" },
   },
   async run({ options }) {
     const folder = readFolder(options.functions);
     const key = options.sign === undefined ? undefined : SigningKey.read(options.sign);
     const [root, out] = [resolve(folder), resolve(options.out)];
     if (isBelow(root, out) || isBelow(out, root)) {
-      throw new WatchfireError("WF_CLI_USAGE", { what: "--out lies in the functions folder, or around it" });
+      throw new WatchfireError("WF_CLI_USAGE", { what: "--out is inside the functions folder, or contains it" });
     }
     if (isBuilt(folder)) throw new WatchfireError("WF_CLI_USAGE", { what: `${folder} is what a build wrote` });
     const values = readValues(options.values);

@@ -84,7 +84,7 @@ export function parse<O extends Options>(of: Command<O>, args: readonly string[]
     if (!option.value && value !== undefined) throw usage(`${rawName} takes no value, got ${value}`);
     // The next option is not taken as a value. A folder of such a name must be given as `--functions=--odd`.
     const isMissing = value === undefined || value === "" || (!inlineValue && value.startsWith("--"));
-    if (option.value && isMissing) throw usage(`${rawName} takes ${option.value}, and has none`);
+    if (option.value && isMissing) throw usage(`${rawName} needs a value: ${option.value}`);
     if (option.choices && !option.choices.includes(value ?? "")) {
       throw usage(`${rawName} takes ${option.choices.join(" or ")}, got ${value}`);
     }

@@ -14,12 +14,12 @@ import { clusterRuntimeOptions, isInCluster, withRuntime } from "./running-runti
 const options = {
   data: {
     value: "DIR",
-    summary: "the data folder of a stopped or running runtime; with --url, for its token",
+    summary: "the data folder of a stopped or running runtime, which has its token",
     default: data.default,
   },
   url: {
     value: "URL",
-    summary: "where a runtime answers, such as http://127.0.0.1:9464; without it, where its data folder says",
+    summary: "the URL of a runtime, such as http://127.0.0.1:9464; default: the one in its data folder",
   },
   ...clusterRuntimeOptions,
   function: { value: "NAME", summary: "for list and --all: only this function's" },
@@ -194,7 +194,7 @@ async function assertKnown(desk: DeadLetterClient, name: string): Promise<void> 
   const names = await desk.functions();
   if (names.includes(name) || (await desk.others()) !== undefined) return;
   throw new WatchfireError("WF_RUNTIME_NO_FUNCTION", {
-    what: "no function of this name runs, and none has dead letters",
+    what: "no function of this name runs or has dead letters",
     actual: name,
     hint: names.length === 0 ? "no function is known there" : `there are ${names.toSorted().join(", ")}`,
   });

@@ -28,7 +28,7 @@ import { warn, warningsOfReach } from "./warning.ts";
 export const messageOption = {
   value: "TEXT",
   short: "m",
-  summary: "why, for `watchfire revisions`",
+  summary: "the reason, shown by `watchfire revisions`",
 } as const satisfies Option;
 
 /** Functions with their code, ready to be deployed. */

@@ -24,22 +24,22 @@ export const deploy = command({
   summary: "deploys the functions to the cluster, where a runtime started with --deployed runs them",
   options: {
     functions,
-    namespace: { value: "NS", summary: "the runtime's namespace; without it: the context's" },
+    namespace: { value: "NS", summary: "the runtime's namespace; default: the context's" },
     "service-account": rulesOptions["service-account"],
     store: rulesOptions.store,
     set: setOption,
     values: valuesOption,
     message: messageOption,
     ...deploymentOptions,
-    sign: { value: "KEY", summary: "signs what is deployed with this ed25519 private key, a PEM file" },
+    sign: { value: "KEY", summary: "signs the deployment with this ed25519 private key, a PEM file" },
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
     "code-only": {
-      summary: "writes no account and no right; refused if those that are there do not suffice",
+      summary: "writes no accounts and no rights; refused if the existing ones do not suffice",
     },
     output: {
       ...output("json", "yaml"),
-      summary: "the answer as text or json; yaml: writes nothing, and prints the objects, for Git",
+      summary: "the format of the output; yaml writes nothing, and prints the objects for Git",
     },
   },
   async run({ options, given }) {

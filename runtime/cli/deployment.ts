@@ -22,7 +22,7 @@ const changesStatus = 3;
 /** The options of commands that change a set. */
 export const deploymentOptions = {
   "dry-run": { summary: "writes nothing and shows what would change; exit status 3 if anything would" },
-  yes: { short: "y", summary: "agrees to the removal of functions; without it: asks, at a terminal" },
+  yes: { short: "y", summary: "agrees to the removal of functions; without it, the command asks at a terminal" },
 } as const satisfies Record<string, Option>;
 
 /** Returns the parts of a plan that describe who deploys which set. */
@@ -131,7 +131,7 @@ export class Deployment {
     const [created, removed] = [named(report, "created"), named(report, "removed")].map((each) => each.join(", "));
     if (created && removed) {
       warn(
-        `${removed} is removed and ${created} is new: a function with another name starts without positions, from the objects that exist`,
+        `${removed} is removed and ${created} is new: a function with another name starts without checkpoints, from the objects that exist`,
       );
     }
     if (report.left.length > 0) {

@@ -65,7 +65,7 @@ async function emit({ runtime, transport, say }: DevKeysParts, warnings: Set<str
     warnings.add(text);
   };
   const emitted = await emitSamples(manifests, transport, discovery, new Date().toISOString(), warned);
-  say(emitted.length === 0 ? "emit: there is no sample.yaml beside a function" : `emit: ${emitted.join(", ")}`);
+  say(emitted.length === 0 ? "emit: there is no sample.yaml next to a function" : `emit: ${emitted.join(", ")}`);
 }
 
 /** Prints the link if no browser can be started. */

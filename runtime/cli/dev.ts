@@ -60,13 +60,13 @@ const buildersAhead = 1;
 const sparePorts = 20;
 
 /**
- * How long the table waits for readiness, in milliseconds. After that the folder is watched, so that a manifest can be mended.
+ * How long the table waits for readiness, in milliseconds. After that the folder is watched, so that a manifest can be fixed.
  */
 const mostWaitMs = 5_000;
 
 export const dev = command({
   name: "dev",
-  summary: "runs the functions on an embedded cluster, or on one that is named, and takes up changes as they are saved",
+  summary: "runs the functions on an embedded cluster, or on yours, and reloads them when a file is saved",
   options: {
     functions,
     values: valuesOption,
@@ -75,11 +75,15 @@ export const dev = command({
     kubeconfig: { value: "FILE", summary: "use this kubeconfig instead of the embedded cluster" },
     real,
     port: endpointsPort,
-    only: { value: "FUNCTION", summary: "runs only this function, and keeps the others' positions", many: true },
+    only: {
+      value: "FUNCTION",
+      summary: "runs only this function, and keeps the checkpoints of the others",
+      many: true,
+    },
     "history-size": historySize,
     "history-age": historyAge,
     "no-console": { summary: "serves no console" },
-    "dry-run": { summary: "shows what functions would write to the cluster, or send by fetch, and sends none of it" },
+    "dry-run": { summary: "shows the writes and fetches of functions, and sends nothing" },
   },
   async run(invocation) {
     const { options, given } = invocation;
@@ -399,7 +403,7 @@ function typeWatchOf(runtime: Host, folder: string, load: ManifestLoader, log: L
 
 /**
  * Returns whether the runtime becomes ready in time. It does not if the API server refuses a trigger, until the manifest is
- * mended.
+ * fixed.
  */
 async function readyWithin(runtime: Host, ms: number, stop: AbortSignal): Promise<boolean> {
   const late = new AbortController();
@@ -432,7 +436,7 @@ function bannerOf({ runtime, isReady, cluster, folder, hasKubectl, hints }: Bann
     version,
     readyMs: isReady ? performance.now() : undefined,
     cluster: cluster.label,
-    empty: `no functions yet in ${resolve(folder)}: add NAME/function.yaml there, and a handler.ts beside it`,
+    empty: `no functions yet in ${resolve(folder)}: add NAME/function.yaml there, and a handler.ts next to it`,
     functions: runtime.functions.map((manifest) => ({
       name: manifest.name,
       triggers: [

@@ -13,7 +13,7 @@ import { shellWord } from "./shell-word.ts";
 const options = {
   functions,
   ...rulesOptions,
-  namespace: { value: "NS", summary: "the runtime's namespace; without it, the context's" },
+  namespace: { value: "NS", summary: "the runtime's namespace; default: the context's" },
   kubeconfig,
   context: { value: "NAME", summary: "the kubeconfig's context" },
   output: output("json"),
@@ -21,7 +21,7 @@ const options = {
 
 export const doctor = command({
   name: "doctor",
-  summary: "compares what the runtime and every function need of the cluster with what they are granted",
+  summary: "compares the rights that the runtime and every function need with those that they have",
   options,
   async run(invocation) {
     const { kubeconfig, context, functions: folder, namespace, output: format } = invocation.options;

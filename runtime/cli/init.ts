@@ -8,13 +8,16 @@ import { FolderError, ProjectError } from "./new-project/write-files.ts";
 
 export const init = command({
   name: "init",
-  summary: "begins a project of your own in a new folder: a function, its test, package.json, CI, Dockerfile",
+  summary: "creates a project in a new folder: a function, its test, package.json, CI, Dockerfile",
   operands: "[NAME]",
   options: {
-    name: { value: "NAME", summary: "the project's name, and its folder; or NAME by itself (my-functions)" },
-    template: { value: "NAME", summary: `one of ${Object.keys(templates).join(", ")} (hello)` },
+    name: {
+      value: "NAME",
+      summary: "the name of the project and of its folder, the same as NAME (default my-functions)",
+    },
+    template: { value: "NAME", summary: `one of ${Object.keys(templates).join(", ")} (default hello)` },
     packages: { value: "DIR", summary: "the folder of Watchfire's tarballs, as `npm run pack` writes it" },
-    yes: { summary: "asks nothing; what is not given has its default" },
+    yes: { summary: "asks nothing; missing options have their defaults" },
   },
   async run({ options, operands, given }) {
     const [name, ...more] = options.name === undefined ? operands : [options.name, ...operands];

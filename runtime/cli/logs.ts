@@ -21,9 +21,9 @@ export const logs = command({
   operands: "[FUNCTION]",
   options: {
     ...runtimeOptions,
-    follow: { summary: "goes on with each line that comes, until it is stopped" },
-    since: { value: "DURATION", summary: "the lines of this long ago and later, such as 10m" },
-    level: { value: "LEVEL", choices: levels, summary: "the lines of this level and above", default: "debug" },
+    follow: { summary: "continues with new lines until it is stopped" },
+    since: { value: "DURATION", summary: "only lines of the last DURATION, such as 10m" },
+    level: { value: "LEVEL", choices: levels, summary: "only lines of this level and above", default: "debug" },
     output: output("json"),
   },
   async run(invocation) {

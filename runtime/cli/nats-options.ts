@@ -15,7 +15,7 @@ export const natsOptions = {
   "nats-ca": { value: "FILE", summary: "CA certificates of NATS, PEM; implies TLS" },
   "nats-cert": { value: "FILE", summary: "a certificate to show to NATS, PEM" },
   "nats-key": { value: "FILE", summary: "that certificate's key, PEM" },
-  "nats-replicas": { value: "N", summary: "on how many servers a new stream is; without it 3 on a cluster" },
+  "nats-replicas": { value: "N", summary: "the number of servers that store a new stream; default: 3 on a cluster" },
 } as const satisfies Record<string, Option>;
 
 /**
@@ -71,7 +71,7 @@ function assertFiles(options: Values<typeof natsOptions>, assertReadable: (file:
       throw new WatchfireError("WF_CLI_USAGE", {
         what,
         actual: file,
-        hint: "name a file that this process may read; in a pod, look at the volume that brings it",
+        hint: "name a file that this process may read; in a pod, look at the volume that contains it",
         cause,
       });
     }

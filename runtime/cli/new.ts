@@ -34,7 +34,7 @@ export const newFunction = command({
     const taken = [join(folder, name), ...Object.keys(files).map((path) => join(project, path))].find(existsSync);
     if (taken !== undefined) {
       const hint = "take another name, or remove it";
-      throw new WatchfireError("WF_CLI_USAGE", { what: "it is there already", place: { file: shown(taken) }, hint });
+      throw new WatchfireError("WF_CLI_USAGE", { what: "it exists already", place: { file: shown(taken) }, hint });
     }
     const editor = Object.entries(editorFiles(basename(folder))).filter(([path]) => !existsSync(join(project, path)));
     const written = { ...files, ...Object.fromEntries(editor) };

@@ -11,7 +11,7 @@ export const functions = {
 
 export const data = {
   value: "DIR",
-  summary: "the data folder: positions, waiting events, dead letters",
+  summary: "the data folder: checkpoints, waiting events, dead letters",
   default: ".watchfire",
 } as const satisfies Option;
 
@@ -21,14 +21,14 @@ export const output = <const F extends readonly string[]>(...formats: F) =>
     value: "FORMAT",
     short: "o",
     choices: ["text", ...formats],
-    summary: `the answer as ${["text", ...formats].join(" or ")}`,
+    summary: `the format of the output: ${["text", ...formats].join(", ")}`,
     default: "text",
   }) as const satisfies Option;
 
 /** The same rule for all commands that need a cluster. */
 export const kubeconfig = {
   value: "FILE",
-  summary: "without it: KUBECONFIG, then ~/.kube/config, then the pod's own account",
+  summary: "the kubeconfig; default: KUBECONFIG, then ~/.kube/config, then the pod's account",
 } as const satisfies Option;
 
 export const real = {

@@ -40,8 +40,8 @@ export const rbac = command({
   options: {
     functions,
     ...rulesOptions,
-    kubeconfig: { value: "FILE", summary: "ask this cluster which resources the triggers' kinds are" },
-    context: { value: "NAME", summary: "ask the cluster of this context" },
+    kubeconfig: { value: "FILE", summary: "asks this cluster for the resources of the triggers' kinds" },
+    context: { value: "NAME", summary: "asks the cluster of this context" },
     values: valuesOption,
     explain: { summary: "prints instead, in words, what each function can see and do; --namespace may be left out" },
     output: output("json"),

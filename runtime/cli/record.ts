@@ -21,15 +21,15 @@ const mostCount = 1000;
 const options = {
   ...runtimeOptions,
   functions: functionsFolder,
-  to: { value: "DIR", summary: "the folder of the fixtures; without it, `events` beside the function's manifest" },
-  count: { value: "N", summary: `ends after so many, ${mostCount} at most`, default: "1" },
-  follow: { summary: "goes on until it is stopped" },
+  to: { value: "DIR", summary: "the folder of the fixtures; default: `events` next to the function's manifest" },
+  count: { value: "N", summary: `the number of events, at most ${mostCount}`, default: "1" },
+  follow: { summary: "continues until it is stopped" },
   object: {
     value: "NAME",
     summary: "delivers this object again, as `watchfire redeliver` does: NAMESPACE/NAME, or NAME without a namespace",
   },
-  timeout: { value: "DURATION", summary: "how long it waits for the next one", default: "1m" },
-  force: { summary: "writes over a fixture of the same name, in place of a number behind it" },
+  timeout: { value: "DURATION", summary: "how long to wait for the next event", default: "1m" },
+  force: { summary: "overwrites a fixture of the same name, instead of adding a number to the name" },
 } as const;
 
 export const record = command({
@@ -50,7 +50,7 @@ export const record = command({
       const stopped = untilAborted(stop);
       const begun = await ask(given.has("follow") ? {} : { count });
       let { recording } = begun;
-      process.stderr.write(`recording what ${name} is given\n`);
+      process.stderr.write(`recording the events of ${name}\n`);
       tellElsewhere(begun);
       if (told) await runtime.ask(redeliveriesSchema, functionPath(name, "redeliver"), { object: told });
       let lastAt = systemClock.monotonic();

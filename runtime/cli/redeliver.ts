@@ -8,9 +8,9 @@ const options = {
   ...runtimeOptions,
   object: {
     value: "NAME",
-    summary: "this object as it is now: NAMESPACE/NAME, or NAME where the kind has no namespace",
+    summary: "this object in its current state: NAMESPACE/NAME, or NAME if the kind has no namespace",
   },
-  all: { summary: "every object that its triggers choose, as it is now" },
+  all: { summary: "every object that its triggers select, in its current state" },
   run: { value: "ID", summary: "the event of this run; `watchfire runs` and the log have its ID" },
   trigger: { value: "NAME", summary: "for --object and --all: only by this trigger" },
 } as const;
@@ -59,7 +59,7 @@ const reasons = {
   waits: "with an event that waits already",
   news: "with a newer event under way",
   filtered: "which the trigger's events or conditions leave out",
-  full: "for which there is no room until what waits is handled",
+  full: "for which there is no room until waiting events are handled",
 } as const;
 
 function render({ told, left }: Redeliveries): string {

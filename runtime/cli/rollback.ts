@@ -24,20 +24,21 @@ export const rollback = command({
   summary: "puts back the code and the manifests of an earlier revision of a set, as a new revision; checkpoints stay",
   options: {
     set: setOption,
-    to: { value: "N", summary: "the revision; without it: the one before the current one" },
-    namespace: { value: "NS", summary: "the runtime's namespace; without it: the context's" },
+    to: { value: "N", summary: "the revision; default: the one before the current one" },
+    namespace: { value: "NS", summary: "the runtime's namespace; default: the context's" },
     "service-account": rulesOptions["service-account"],
     store: rulesOptions.store,
     message: messageOption,
     ...deploymentOptions,
     sign: {
       value: "KEY",
-      summary: "signs what is put back with this ed25519 private key, if it or one of --trust signed it before",
+      summary:
+        "signs the rollback with this ed25519 private key; it, or a key of --trust, must have signed the revision",
     },
     trust: {
       value: "KEY",
       many: true,
-      summary: "refuses a revision that neither this ed25519 public key, a PEM file, nor that of --sign signed",
+      summary: "refuses a revision that neither this ed25519 public key, a PEM file, nor that of --sign has signed",
     },
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },

@@ -4,7 +4,7 @@ import { functionOperand, functionPath, runtimeOptions, withRuntime } from "./ru
 
 export const run = command({
   name: "run",
-  summary: "runs a function's schedule now; its next time stays",
+  summary: "runs a function's schedule now; its next time does not change",
   operands: "FUNCTION",
   options: { ...runtimeOptions, trigger: { value: "NAME", summary: "this schedule, if the function has several" } },
   async run(invocation) {

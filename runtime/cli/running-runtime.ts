@@ -16,20 +16,20 @@ export const clusterRuntimeOptions = {
     short: "n",
     summary: "asks the runtime in this namespace of your cluster, through `kubectl port-forward`",
   },
-  release: { value: "NAME", summary: "the same, by the name of its Helm release" },
-  pod: { value: "NAME", summary: "this replica of it; without it, one that works" },
+  release: { value: "NAME", summary: "the same, for the runtime of this Helm release" },
+  pod: { value: "NAME", summary: "this replica of it; default: one that works" },
   context: { value: "NAME", summary: "the kubeconfig's context" },
-  kubeconfig: { value: "FILE", summary: "the kubeconfig; without it, kubectl's" },
+  kubeconfig: { value: "FILE", summary: "the kubeconfig; default: kubectl's" },
 } as const;
 
 /** The options of a command that contacts a running runtime. */
 export const runtimeOptions = {
   data: {
     value: "DIR",
-    summary: "the running runtime's data folder, which says where it answers; with --url, for its token",
+    summary: "the data folder of the running runtime, which has its URL and its token",
     default: data.default,
   },
-  url: { value: "URL", summary: "where a runtime answers, such as http://127.0.0.1:9464" },
+  url: { value: "URL", summary: "the URL of a runtime, such as http://127.0.0.1:9464" },
   ...clusterRuntimeOptions,
 } as const;
 
@@ -123,7 +123,7 @@ function addressOf(folder: string): string {
   const url = readAddress(folder);
   if (url !== undefined) return url;
   throw new WatchfireError("WF_CLI_UNREACHABLE", {
-    what: "no runtime has said in this data folder where it answers",
+    what: "no runtime was started with this data folder",
     actual: folder,
     hint: "start one, or name its data folder with --data, its address with --url, or its namespace in a cluster with -n",
   });

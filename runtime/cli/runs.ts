@@ -16,12 +16,12 @@ export const runs = command({
   operands: "[FUNCTION]",
   options: {
     ...runtimeOptions,
-    outcome: { value: "OUTCOME", choices: outcomes, summary: "the attempts that ended so" },
-    object: { value: "TEXT", summary: "the attempts at objects with this in NAMESPACE/NAME" },
-    trigger: { value: "NAME", summary: "the attempts of this trigger" },
-    since: { value: "DURATION", summary: "the attempts that ended this long ago and later, such as 10m" },
-    before: { value: "DURATION", summary: "the attempts that ended longer ago than this" },
-    limit: { value: "N", summary: "the newest N of them, at most 1000", default: "200" },
+    outcome: { value: "OUTCOME", choices: outcomes, summary: "only attempts with this outcome" },
+    object: { value: "TEXT", summary: "only attempts at objects whose NAMESPACE/NAME contains this" },
+    trigger: { value: "NAME", summary: "only attempts of this trigger" },
+    since: { value: "DURATION", summary: "only attempts that ended in the last DURATION, such as 10m" },
+    before: { value: "DURATION", summary: "only attempts that ended more than DURATION ago" },
+    limit: { value: "N", summary: "the number of attempts, at most 1000", default: "200" },
     output: output("json"),
   },
   async run(invocation) {

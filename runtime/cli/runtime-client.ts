@@ -47,7 +47,7 @@ export class RuntimeClient {
 /** Describes why there is no answer. A runtime that was reached may have executed the request nevertheless. */
 function unanswered(cause: unknown, late: boolean): { readonly what: string; readonly hint?: string } {
   const hint = "it may have carried out the request, or still do so: check before you repeat it";
-  if (late) return { what: `nothing is answered within ${answerMs / 1000} s`, hint };
+  if (late) return { what: `no answer within ${answerMs / 1000} s`, hint };
   const isReached = cause instanceof Error && codesOfReached.has((cause.cause as NodeJS.ErrnoException)?.code ?? "");
   return isReached
     ? { what: "the runtime closed the connection before it answered", hint }

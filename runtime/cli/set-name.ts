@@ -7,7 +7,7 @@ import type { Option } from "./command.ts";
 
 export const setOption = {
   value: "NAME",
-  summary: "the set that the functions belong to; without it: the name in package.json, or `default`",
+  summary: "the set that the functions belong to; default: the name in package.json, or `default`",
 } as const satisfies Option;
 
 /** Longest name of a DNS label. */

@@ -36,7 +36,7 @@ export const start = command({
     data,
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
-    namespace: { value: "NS", summary: "the runtime's namespace; without it, the pod's, then the context's" },
+    namespace: { value: "NS", summary: "the runtime's namespace; default: the pod's, then the context's" },
     "cache-limit": {
       value: "SIZE",
       summary: "memory that the `reads` of all functions may take",
@@ -44,22 +44,22 @@ export const start = command({
     },
     "history-size": historySize,
     "history-age": historyAge,
-    "executor-socket": { value: "PATH", summary: "handlers run in a `watchfire executor --socket PATH` beside it" },
-    jitless: { summary: "executors compile no machine code: loops take five times as long, and V8 has less to attack" },
+    "executor-socket": { value: "PATH", summary: "runs handlers in a `watchfire executor --socket PATH` next to it" },
+    jitless: { summary: "executors compile no machine code, so V8 is harder to attack; loops take five times as long" },
     listen,
     identity: {
       value: "WHOSE",
-      summary: "`function`: each function acts as an account of its own; `runtime`: all of them as the runtime's",
+      summary: "`function`: each function has a separate account; `runtime`: all use the runtime's account",
       default: "runtime",
     },
     "service-account": serviceAccount,
     "leader-elect": {
-      summary: "runs for the Lease that the account names, and waits as a standby while another holds it",
+      summary: "works only while it holds the runtime's Lease, and is a standby otherwise",
     },
     store: {
       value: "WHERE",
       summary:
-        "`sqlite`: positions in the data folder; `kubernetes`: in Secrets, for replicas on several nodes; `nats`: on NATS JetStream, for the same",
+        "where checkpoints are: `sqlite`, in the data folder; for replicas on several nodes `kubernetes`, in Secrets, or `nats`, on NATS JetStream",
       default: "sqlite",
     },
     ...natsOptions,
@@ -70,18 +70,18 @@ export const start = command({
     deployed: { summary: "also runs deployed functions; one replaces a function of the same name in the folder" },
     trust: {
       value: "KEY",
-      summary: "takes up only what this ed25519 public key signed, a PEM file: built functions, and deployed ones",
+      summary: "runs only built and deployed functions that this ed25519 public key, a PEM file, signed",
       many: true,
     },
     reserve: {
       value: "NAME",
-      summary: "an object of the runtime's namespace that no function may write, nor read where it is a Secret",
+      summary: "an object of the runtime's namespace that no function may write, or read if it is a Secret",
       many: true,
     },
     console: {
       summary: "serves the console to this machine, or through `kubectl port-forward`: see `watchfire console`",
     },
-    "function-status": { summary: "keeps a Function object of each function, for `kubectl get functions`" },
+    "function-status": { summary: "maintains a Function object for each function, for `kubectl get functions`" },
   },
   async run(invocation) {
     const { options, given } = invocation;
@@ -196,7 +196,7 @@ export const start = command({
 });
 
 /**
- * Replaces the program in this process by a new start of it. Nothing of its memory stays, and the container goes on. If the
+ * Replaces the program in this process by a new start of it. Nothing of its memory stays, and the container continues. If the
  * process ended, Kubernetes would wait before each restart of the container, longer each time, and up to five minutes. Returns
  * only where Node cannot do that.
  */

@@ -21,7 +21,7 @@ export const status = command({
   options: {
     ...runtimeOptions,
     output: output("json"),
-    watch: { summary: "shows it again every 2 s where it has changed, until it is stopped" },
+    watch: { summary: "shows it again when it has changed, every 2 s, until it is stopped" },
   },
   run: (invocation) =>
     withRuntime(

@@ -31,7 +31,8 @@ const longestValue = 80;
 
 export const test = command({
   name: "test",
-  summary: "runs each function on its events/*.json, in the sandbox and on an embedded cluster, and compares",
+  summary:
+    "runs each function on its events/*.json, in the sandbox and on an embedded cluster, and compares the results",
   operands: "[FUNCTION...]",
   options: { functions: functionsFolder, values: valuesOption, real, output: output("json", "junit", "github") },
   async run({ options, operands, given }) {

@@ -30,7 +30,7 @@ export function triggerFaults(
     const typed = builtIn.has(type) ? kindOf(type) : undefined;
     if (kind === undefined)
       return typed && `the trigger ${trigger} is a schedule, whose type is Scheduled, and not ${type}`;
-    if (type === "Scheduled" && isScheduled) return `the trigger ${trigger} watches ${kind}, and is no schedule`;
+    if (type === "Scheduled" && isScheduled) return `the trigger ${trigger} watches ${kind}, and is not a schedule`;
     return typed === undefined || typed === kind
       ? undefined
       : `the trigger ${trigger} watches ${kind}, and not ${typed}`;

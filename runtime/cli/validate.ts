@@ -36,7 +36,8 @@ export const validate = command({
     functions: functionsFolder,
     namespace: {
       value: "NS",
-      summary: "the runtime's namespace, to warn of permissions that reach it; without it: of those for all",
+      summary:
+        "the runtime's namespace, to warn of permissions that reach it; default: warns only of those for all namespaces",
     },
     "service-account": serviceAccount,
     store: rulesOptions.store,
@@ -50,7 +51,7 @@ export const validate = command({
     },
     trust: {
       value: "KEY",
-      summary: "the folder must be what `watchfire build` wrote, signed with this ed25519 public key, a PEM file",
+      summary: "the folder must be the output of `watchfire build`, signed with this ed25519 public key, a PEM file",
       many: true,
     },
   },

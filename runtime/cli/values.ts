@@ -29,7 +29,7 @@ export function readValues(file: string | undefined): ManifestValues | undefined
   let bytes: Buffer;
   try {
     const stats = statSync(file);
-    if (!stats.isFile()) throw unreadable("it is no regular file");
+    if (!stats.isFile()) throw unreadable("it is not a regular file");
     if (stats.size > fileLimit) throw unreadable("the file is too large");
     bytes = readFileSync(file);
   } catch (cause) {

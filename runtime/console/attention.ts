@@ -21,7 +21,7 @@ interface NamedTrouble {
 const todos: { readonly [reason in StatusReason]?: string } = {
   Forbidden: "Grant what is missing: `watchfire rbac` prints the rules.",
   KindMissing: "Install the kind's CustomResourceDefinition, or correct `kind` and `apiVersion` in the manifest.",
-  Unreachable: "Check the network to the API server. Nothing is lost: it goes on where it stopped.",
+  Unreachable: "Check the network to the API server. Nothing is lost: it continues where it stopped.",
   Degraded: "Look at the source's message; the watch is tried again every few minutes.",
   Backlogged: "Look at how long its runs take. Raise `delivery.concurrency`, or make the handler faster.",
   Throttled: "Narrow its selectors, so that it reads less, or simplify its conditions.",
@@ -29,14 +29,14 @@ const todos: { readonly [reason in StatusReason]?: string } = {
   CacheFull: "Narrow its `reads`, or raise `--cache-limit`.",
   ExecutorMissing: "Look at the runtime's log: it says why no executor can be started.",
   ExecutorTooSmall: "Lower its `resources.memory`, or give the executors' container more.",
-  BuildFailed: "Mend the file at the place that is named and save it.",
-  LoadFailed: "Mend the handler and save it: its module failed while it was loaded.",
+  BuildFailed: "Fix the file at the place that is named and save it.",
+  LoadFailed: "Fix the handler and save it: its module failed while it was loaded.",
   ManifestRefused: "Correct the manifest at the place that is named.",
   EnvironmentMissing: "Create the Secret or ConfigMap that its `env` names.",
   ChangeRefused: "Correct the change. The version before it runs on.",
   CheckpointFailing: "Look at the volume or the store of the checkpoints: is it full, or away?",
-  Parked: "Look at its last runs: its handler brings executors down.",
-  Quarantined: "Look at its last runs: its handler brought an executor down.",
+  Parked: "Look at its last runs: its handler ends executors.",
+  Quarantined: "Look at its last runs: its handler ended an executor.",
 };
 
 /** Reasons that pass by themselves and are no news. */
@@ -99,7 +99,7 @@ function letters({ name, deadLetters = 0, deadLettersWithoutBody = 0 }: Function
       severity: "warn",
       title: `${name} has ${deadLetters === 1 ? "a dead letter" : `${deadLetters} dead letters`}`,
       text: `Events that its handler failed with and that were given up.${lost}`,
-      todo: "Find the error, mend the handler, then replay them.",
+      todo: "Find the error, fix the handler, then replay them.",
       href: `/dead-letters?function=${encodeURIComponent(name)}`,
     },
   ];
@@ -112,7 +112,7 @@ function blocked({ name, blockedLanes = 0 }: FunctionReport): Attention[] {
       severity: "bad",
       title: `${name}: ${blockedLanes === 1 ? "an object is" : `${blockedLanes} objects are`} blocked`,
       text: "Its handler failed for good, and `onFailure: Block` keeps the object's later events waiting.",
-      todo: "Mend the handler: what is blocked is tried again when the function is loaded.",
+      todo: "Fix the handler: blocked events are tried again when the function is loaded.",
       href: functionHref(name),
     },
   ];

@@ -55,7 +55,7 @@ export class Guard {
     const isForged = isWrite(c) && who !== "token" && c.req.header("origin") === undefined;
     if (isForged) {
       this.refused(c, "no Origin");
-      return c.json({ error: "a write by a session names its Origin" }, 403);
+      return c.json({ error: "a write by a session needs its Origin" }, 403);
     }
     await next();
     if (isWrite(c)) await this.audit(c, who);
@@ -64,7 +64,7 @@ export class Guard {
   /** Requires the token itself: a session cannot make another one. */
   readonly tokenOnly: MiddlewareHandler = async (c, next) => {
     if (bears(c.req.header("authorization"), this.parts.token)) return next();
-    throw new WatchfireError("WF_OBSERVE_TOKEN", { what: "the request does not bear the token" });
+    throw new WatchfireError("WF_OBSERVE_TOKEN", { what: "the request does not have the token" });
   };
 
   /** `token`, `session N`, or nobody. */

@@ -37,7 +37,7 @@ export function readSamples(file: string): SampleObject[] {
     const read = objectSchema.safeParse(document.value);
     if (read.success) return { object: read.data, fault };
     const [issue] = read.error.issues;
-    const what = lowerFirst(issue?.message ?? "it is no object").replace(/^invalid input: /, "");
+    const what = lowerFirst(issue?.message ?? "it is not an object").replace(/^invalid input: /, "");
     throw fault(issue?.path ?? [], what);
   });
 }

@@ -49,7 +49,7 @@ function syntaxFault(
   if (first.code === "TAB_AS_INDENT") {
     return fault(first.pos[0], "YAML does not take tabs as indentation", "indent with spaces");
   }
-  if (first.code === "NON_STRING_KEY") return fault(first.pos[0], "a list or map is no name of a field");
+  if (first.code === "NON_STRING_KEY") return fault(first.pos[0], "a list or a map cannot be the name of a field");
   return fault(first.pos[0], `not valid YAML: ${lowerFirst(first.message)}`);
 }
 

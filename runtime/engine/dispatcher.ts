@@ -68,8 +68,8 @@ interface DispatcherOptions {
 type HoldReason = "forbidden" | "manifest" | "command";
 
 /**
- * Passes the changes that sources receive through the functions' lanes, and maintains their positions. The caller opens and
- * closes the store; nothing else may write to it meanwhile.
+ * Delivers the changes that sources receive to handlers, at least once and in order per object, through the functions' lanes, and
+ * maintains the checkpoints. The caller opens and closes the store; nothing else may write to it meanwhile.
  */
 export class Dispatcher implements Replayer {
   private readonly options: DispatcherOptions;
@@ -119,7 +119,7 @@ export class Dispatcher implements Replayer {
   }
 
   /**
-   * Reads which attempts had begun when the store was last used, and deletes the positions of functions that were removed long
+   * Reads which attempts had begun when the store was last used, and deletes the checkpoints of functions that were removed long
    * ago.
    */
   static async open(options: DispatcherOptions): Promise<Dispatcher> {
@@ -212,7 +212,7 @@ export class Dispatcher implements Replayer {
 
   /**
    * Unloads a function, for good or to load it again with other triggers. Running attempts end; waiting events are received again
-   * from its positions. With `retire`, its positions are kept for seven days.
+   * from its checkpoints. With `retire`, its checkpoints are kept for seven days.
    */
   async remove(name: string, options: { retire: boolean }): Promise<void> {
     const removing = this.unload(name, options);

@@ -1,4 +1,4 @@
-// Door: what dispatch knows of one object under one trigger, for a user who asks why a handler did not receive it.
+// Interface of reports on one object under one trigger, for a user who asks why a handler did not receive it.
 import type { ResourceVersion } from "../base/resource-version.ts";
 import type { WakesNext } from "./filter/key-rule.ts";
 import type { FilteredEvent, PastRun } from "./history/history.ts";

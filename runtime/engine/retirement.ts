@@ -16,10 +16,10 @@ interface RetirementParts {
 const putBack =
   "put the trigger back under this name and for this kind within seven days: its events are delivered then";
 
-/** Retires views that no trigger has any more: sets them aside, and deletes them after their time. */
+/** Retires the views of triggers that no manifest has any more: keeps them for a time, then deletes them. */
 export class Retirement {
   private readonly parts: RetirementParts;
-  /** The number of events that waited in memory alone, by view of an unloaded function. They are after its position. */
+  /** The number of events that waited in memory alone, by view of an unloaded function. They are after its checkpoint. */
   private readonly inMemory = new Map<number, number>();
 
   constructor(parts: RetirementParts) {
@@ -36,7 +36,7 @@ export class Retirement {
     for (const view of views) this.inMemory.delete(view);
   }
 
-  /** Sets views aside, and logs how many events wait in them. */
+  /** Retires views, and logs how many events wait in them. */
   async retire(views: readonly StoredView[]): Promise<void> {
     const { store, clock, log } = this.parts;
     const onDisk = await this.onDisk(views);
@@ -54,7 +54,7 @@ export class Retirement {
     this.forget(views.map(({ id }) => id));
   }
 
-  /** Deletes views that were set aside for too long, and drops their events. Returns whether there were any. */
+  /** Deletes views whose time is over, and drops their events. Returns whether there were any. */
   async purge(): Promise<boolean> {
     const { store, clock, observer, log } = this.parts;
     const before = clock.now() - retirementMs;

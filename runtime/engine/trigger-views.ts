@@ -9,7 +9,7 @@ export interface RecordedTrigger extends TriggerRecord {
 
 /**
  * Finds or creates the view of each trigger and schedule of a function. A trigger that was renamed keeps its known objects, its
- * positions and its event ids.
+ * checkpoints and its event ids.
  * @returns by trigger and schedule name
  */
 export async function openViews(

@@ -120,7 +120,7 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
     pause: (name) =>
       change(name, (pauses) => pauses.pause(name), {
         logged: "function paused",
-        done: "is paused: what happens waits, in order",
+        done: "is paused: its events wait, in order",
         idle: "was paused by a command before",
       }),
     resume: (name) =>

@@ -66,7 +66,7 @@ export class FleetOwner implements Ownership {
   constructor(parts: OwnershipParts, count: number) {
     const { transport, namespace, account = runtimeAccount, election, clock, random, log } = parts.options;
     const { elector } = parts.components;
-    if (!elector || !election) throw new TypeError("a fleet's replica has a Lease of its own");
+    if (!elector || !election) throw new TypeError("a fleet's replica has a separate Lease");
     this.parts = parts;
     this.count = count;
     this.candidate = election;
@@ -303,7 +303,7 @@ function openJournal(
     // Read after the slot is held: a replica that moves checkpoints holds all slots until the Lease names the new place.
     const { where, set, carried } = await readPlace();
     if (where !== fleetPlace(slots) || set !== place.set)
-      throw elsewhere(`the positions of slot ${held.slot} went to ${where || "nowhere"}`);
+      throw elsewhere(`the checkpoints of slot ${held.slot} were moved to ${where || "nowhere"}`);
     const of = { connection, slot, carried: carried[held.slot], room, cacheBytes: room };
     return new Checkpoint(await openSlot({ ...options, ...of, onLost }, held));
   };
@@ -369,7 +369,7 @@ function describeSlot({ isEnding, active, damage, delay, held }: Partition): Slo
   const unwritten = held?.unwritten?.message;
   if (isEnding) return { state: "leaving", reason: unwritten ?? "its handlers finish, then another replica takes it" };
   if (damage) return { state: "damaged", reason: damage.message };
-  if (!active) return { state: "opening", reason: delay ?? unwritten ?? "its positions are being read" };
+  if (!active) return { state: "opening", reason: delay ?? unwritten ?? "its checkpoints are being read" };
   const lags = active.dispatcher.status().map(({ lagSeconds }) => lagSeconds);
   const oldestEventSeconds = Math.max(0, ...lags);
   return { state: "running", ...(unwritten !== undefined && { reason: unwritten }), oldestEventSeconds };

@@ -433,7 +433,7 @@ const passing: ReadonlySet<ErrorCode> = new Set(["WF_CHECKPOINT_WRITE_FAILED", "
 const occasions: Readonly<Record<Occasion | "changed", string>> = {
   start: "function loaded",
   added: "function added",
-  changed: "change taken up",
+  changed: "change loaded",
   mended: "function mended",
 };
 

@@ -261,7 +261,10 @@ function grantWatchFor(
   const absent = (name: string, namespaces: readonly string[]) => {
     if (namespaces.length === 0) log.info({ function: name }, "no function has rights in a removed namespace any more");
     else
-      log.warn({ function: name, namespaces }, "namespaces of a function are gone or going, it goes on in the others");
+      log.warn(
+        { function: name, namespaces },
+        "namespaces of a function are deleted or being deleted, it continues in the others",
+      );
   };
   // Functions of other partitions are theirs to check.
   const functions = {

@@ -29,7 +29,7 @@ export async function recogniseCluster(
       if (waitMs !== undefined) await pause(clock, waitMs, signal);
       else {
         const hint =
-          "grant `get` on the namespace kube-system, or positions of another cluster are taken for this one's";
+          "grant `get` on the namespace kube-system, otherwise checkpoints of another cluster may be used for this one";
         log.warn({ cluster: transport.description, error: identity.message, hint }, "cluster's identity unknown");
         return undefined;
       }
@@ -38,7 +38,7 @@ export async function recogniseCluster(
       const fault = contactFault(error, transport.description);
       if (fault.blame === "user" && interactive) throw fault;
       waiting(fault.message);
-      const message = fault.blame === "user" ? "cluster cannot be used as it is" : "cluster does not answer yet";
+      const message = fault.blame === "user" ? "cluster cannot be used" : "cluster does not answer yet";
       log.warn({ cluster: transport.description, error: fault.message }, message);
       await pause(clock, clusterRetryMs, signal);
     }

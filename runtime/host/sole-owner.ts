@@ -45,7 +45,7 @@ export class SoleOwner implements Ownership {
 
   get missing(): string | undefined {
     if (this.partition.active) return undefined;
-    return this.standing?.obstacle ?? "the Lease has not been seen yet, or its positions are being opened";
+    return this.standing?.obstacle ?? "the Lease has not been seen yet, or its checkpoints are being opened";
   }
 
   get isStandby(): boolean {

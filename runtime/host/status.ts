@@ -163,8 +163,8 @@ function describeSuspended(name: string, since: number | undefined, parts: Statu
   const until = since === undefined ? undefined : new Date(since + retirementMs).toISOString();
   const message =
     until === undefined
-      ? "it is gone; its dead letters are kept until they are dropped"
-      : `it is gone; what waits on disk is kept until ${until}, and is delivered if the function is put back by then${parts.paused(name) ? " and resumed, since it is paused" : ""}`;
+      ? "it was removed; its dead letters are kept until they are dropped"
+      : `it was removed; its events on disk are kept until ${until}, and are delivered if the function is put back by then${parts.paused(name) ? " and resumed, since it is paused" : ""}`;
   return { name, ready: false, reason: "Suspended", message, ...recordedCounts(name, parts), triggers: [] };
 }
 
@@ -293,7 +293,7 @@ type StateMessage = Required<Pick<FunctionReport, "reason" | "message">> & Pick<
 const backlogged: StateMessage = {
   reason: "Backlogged",
   message:
-    "as much of it waits on disk as may: it accepts no more until its handler has caught up, and then continues where it stopped",
+    "its share of the disk is full: it accepts no more events until its handler has caught up, and then continues where it stopped",
 };
 
 /** Overruns below this many seconds are not reported; a list takes as long. */
@@ -357,9 +357,7 @@ function refusalOf(refusal: LiveFunction["refusal"]): StateMessage | undefined {
   const { code, message } = refusal;
   // Only the sharding is refused. The code and the rest of the manifest run.
   const how =
-    code === "WF_LEASE_SHARDS"
-      ? "it runs as its files say, but for this"
-      : "the change is refused, the old version runs on";
+    code === "WF_LEASE_SHARDS" ? "it runs without this part" : "the change is refused, the old version runs on";
   return { reason: "ChangeRefused", code, message: `${how}: ${message}` };
 }
 

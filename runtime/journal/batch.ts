@@ -251,7 +251,7 @@ export const emptyBatch: Batch = {
   state: [],
 };
 
-/** The stored record of a view, without its cursors, objects and events. */
+/** The stored record of a view: what the store keeps for one trigger or schedule of a function. Without its cursors, objects and events. */
 export interface ViewRow {
   readonly id: number;
   readonly function: string;

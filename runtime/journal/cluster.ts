@@ -9,7 +9,7 @@ export async function claimCluster(store: Checkpoint, uid: string): Promise<void
   const owner = await store.cluster();
   if (owner === uid) return;
   if (owner === undefined) return store.setCluster(uid);
-  throw otherCluster("the positions are", owner, uid);
+  throw otherCluster("the checkpoints are", owner, uid);
 }
 
 /** @param positions such as `the positions are` */

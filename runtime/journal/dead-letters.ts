@@ -164,7 +164,7 @@ export class DeadLetters {
   /** Says what gives a letter a view. A trigger that is put back takes it also after its old checkpoints were deleted. */
   private remedy({ function: name, trigger, kind }: DeadLetter, isFunctionThere: boolean): string {
     const fault = this.faultOf(name);
-    if (fault?.code) return `mend function ${name}, which is not loaded (${reasonOf(fault)})`;
+    if (fault?.code) return `fix function ${name}, which is not loaded (${reasonOf(fault)})`;
     if (isFunctionThere) return `put trigger ${trigger} back, under this name and for ${kind}`;
     return `put function ${name}, which is gone, back with trigger ${trigger}`;
   }

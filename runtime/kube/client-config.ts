@@ -126,13 +126,13 @@ async function checkedServer(cluster: KubeconfigCluster, chosen: Chosen): Promis
   const hint = "write its address as `server: https://HOST:PORT`";
   if (server === "") throw chosen.refused("has no server", hint);
   if (proxy && !(URL.canParse(proxy) && /^(?:https?|socks5):$/.test(new URL(proxy).protocol))) {
-    throw chosen.refused("has a proxy-url that is no http, https or socks5 URL");
+    throw chosen.refused("has a proxy-url that is not an http, https or socks5 URL");
   }
   const ca = authorityOf(cluster);
   checkPem(ca, "certificate-authority", chosen);
   await checkFile(cluster["certificate-authority"], "certificate-authority", chosen);
   const url = serverUrl(server);
-  if (!url) throw chosen.refused("has a server that is no http or https URL, and no host with a port", hint);
+  if (!url) throw chosen.refused("has a server that is neither an http or https URL nor a host with a port", hint);
   if (ca && insecure && url.protocol === "https:") {
     throw chosen.refused("has both insecure-skip-tls-verify and a certificate authority", "leave one of the two");
   }
@@ -192,7 +192,7 @@ function checkExec(exec: ExecSpec, chosen: Chosen): void {
     throw chosen.refused("has an exec section without an interactiveMode", "add `interactiveMode: Never`");
   }
   if (!["Never", "IfAvailable", "Always"].includes(mode)) {
-    throw chosen.refused("has an exec section whose interactiveMode is none of Never, IfAvailable and Always");
+    throw chosen.refused("has an exec section whose interactiveMode is not one of Never, IfAvailable and Always");
   }
 }
 
@@ -255,7 +255,7 @@ async function authorizationSource(
     if (interactiveMode(user.exec) !== "Always") return execSource(cluster, user.exec);
     const hint = "sign in by hand, or use a plugin that can run without a person";
     throw chosen.refused(
-      "has a plugin that asks a person at a terminal (interactiveMode Always): the runtime has none",
+      "has a plugin that asks a person at a terminal (interactiveMode Always): the runtime has no terminal",
       hint,
     );
   }

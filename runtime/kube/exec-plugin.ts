@@ -163,7 +163,7 @@ export class ExecPlugin {
     const program = await findProgram(command, path);
     if (program !== undefined) return program;
     // The hint is foreign text and is shown on a terminal, so it is cleaned.
-    throw this.fault("is not there, or is no program", clean(installHint) || undefined);
+    throw this.fault("does not exist, or is not a program", clean(installHint) || undefined);
   }
 
   /** The output may contain a token, so neither it nor a parser's message is shown. */

@@ -10,7 +10,7 @@ const number =
 /** A number too large for Go is a string to it; a number that JSON cannot hold is a fault. */
 function numberOf(text: string, fault: (message: string) => void): number | string {
   const [, sign = "", digits = ""] = /^([-+]?)(.*)$/.exec(text.replaceAll("_", "")) ?? [];
-  if (/^\.(?:inf|nan)$/i.test(digits)) fault(`${text} is no number that kubectl takes`);
+  if (/^\.(?:inf|nan)$/i.test(digits)) fault(`${text} is not a number that kubectl accepts`);
   const size = /^0[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : Number(digits);
   if (!Number.isFinite(size)) return text;
   return sign === "-" ? -size : size;

@@ -122,7 +122,7 @@ const schema = z.preprocess(
       "current-context": text,
       extensions,
     },
-    { error: "the kubeconfig is no map" },
+    { error: "the kubeconfig is not a map" },
   ),
 );
 

@@ -41,7 +41,7 @@ export function oidcSettings(
 ): OidcSettings {
   if (name === "gcp" || name === "azure") {
     const plugin = name === "gcp" ? "gke-gcloud-auth-plugin" : "kubelogin";
-    throw refuse(`has the auth-provider ${name}, which kubectl has no more`, `use the plugin ${plugin} in its place`);
+    throw refuse(`has the auth-provider ${name}, which kubectl no longer has`, `use the plugin ${plugin} in its place`);
   }
   if (name !== "oidc") throw refuse(`has the auth-provider ${JSON.stringify(name)}, which is not known`);
   const value = (key: string) => config[key] ?? "";
@@ -96,7 +96,7 @@ export class OidcToken {
   /** @throws WatchfireError WF_KUBE_CREDENTIALS if no token can be obtained; WF_KUBE_UNREACHABLE */
   async token(): Promise<string> {
     if (this.idToken !== "" && this.clock.now() + leewayMs < this.endOf(this.idToken)) return this.idToken;
-    if (this.refreshToken === "") throw this.fault("the id-token has ended, and there is no refresh-token");
+    if (this.refreshToken === "") throw this.fault("the id-token has expired, and there is no refresh-token");
     this.renewing ??= this.renew().finally(() => {
       this.renewing = undefined;
     });
@@ -111,7 +111,7 @@ export class OidcToken {
       const claims: unknown = JSON.parse(Buffer.from(parts[1] ?? "", "base64url").toString("utf8"));
       return claimsSchema.parse(claims).exp * 1000;
     } catch {
-      throw this.fault("the id-token is no JSON Web Token that says when it ends");
+      throw this.fault("the id-token is not a JSON Web Token with an expiry");
     }
   }
 

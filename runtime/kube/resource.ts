@@ -1,4 +1,4 @@
-// Door: discovery's description of a kind.
+// Discovery's description of a kind.
 
 /** A served resource. */
 export interface Resource {

@@ -1,4 +1,4 @@
-// Door: HTTP to an API server. Each watch has its own connection; everything else shares a pool.
+// Interface of HTTP connections to an API server. Each watch has its own connection; everything else shares a pool.
 import type { Readable } from "node:stream";
 import type { LastLook } from "./last-look.ts";
 

@@ -250,7 +250,7 @@ export class Elector {
     this.obstacle = obstacle;
     const stranger = strangerIn(record, identity);
     if (stranger !== this.stranger && stranger !== undefined) {
-      this.options.log.warn({ identity, holder: record.holder, reason: stranger }, "lease held by a stranger");
+      this.options.log.warn({ identity, holder: record.holder, reason: stranger }, "lease held by another program");
     }
     this.stranger = stranger;
     const expired = unchangedMs >= Math.max(record.durationMs, leaseMs);
@@ -439,7 +439,7 @@ function strangerIn({ holder, durationMs }: LeaseRecord, identity: string): stri
       ? `for ${durationMs / 1000} s at a time, which no replica of this runtime does`
       : set !== undefined && statefulSetOf(holder) !== set && `which is not a pod of the StatefulSet ${set}`;
   return odd
-    ? `${holder} holds the Lease, ${odd}; if it is none of yours, take holderIdentity off the Lease`
+    ? `${holder} holds the Lease, ${odd}; if it is not one of yours, remove holderIdentity from the Lease`
     : undefined;
 }
 

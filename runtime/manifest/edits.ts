@@ -85,7 +85,7 @@ export function editsOf<Before extends TriggerRecord>(
   const lines = pairs.flatMap(({ is: { name, fields }, was, waiting }) => [
     ...(was.name === name
       ? []
-      : [`trigger ${name} was called ${was.name}: its position, its known objects and what waits go on`]),
+      : [`trigger ${name} was called ${was.name}: its checkpoint, its known objects and its waiting events continue`]),
     ...(was.fields && fields ? changesOf(name, was.fields, fields, { own: waiting, whole }) : []),
   ]);
   // The checkpoint of resyncs is among them, although it has no fields in a manifest.

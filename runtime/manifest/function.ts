@@ -1,4 +1,4 @@
-// Door: a manifest as other rooms see it. Defaults are filled in, durations are milliseconds, sizes bytes.
+// A manifest as other rooms use it. Defaults are filled in, durations are milliseconds, sizes bytes.
 
 /** One function, read from its manifest, checked and normalised. */
 export interface FunctionManifest {

@@ -193,7 +193,7 @@ function readText(file: string, folder: string): string | WatchfireError {
       return unreadable("it leads outside of the functions folder", undefined);
     }
     // Reading a pipe may never end.
-    if (!stats.isFile() && !stats.isDirectory()) return unreadable("it is no regular file", undefined);
+    if (!stats.isFile() && !stats.isDirectory()) return unreadable("it is not a regular file", undefined);
     const { size } = stats;
     if (size > fileLimit) return unreadable("the file is too large", `${size} bytes`);
     return decodeUtf8(readFileSync(file), file, "WF_MANIFEST_UNREADABLE");

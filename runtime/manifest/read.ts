@@ -62,7 +62,7 @@ function strangerFault(document: ManifestDocument): WatchfireError | undefined {
     });
   const { value } = document;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return fault("", "the document is no map", Array.isArray(value) ? undefined : value);
+    return fault("", "the document is not a map", Array.isArray(value) ? undefined : value);
   }
   const expected = { apiVersion, kind: "Function" };
   const given = value as Partial<Record<keyof typeof expected, unknown>>;

@@ -24,7 +24,7 @@ export function* reconcileFaults(
     yield {
       code: invalid,
       path: ["spec", "delivery", "shardBy"],
-      what: "a trigger's `key` may wake an object of another namespace than it watches, or of none",
+      what: "a trigger's `key` may run an object in a namespace that the trigger does not watch, or without a namespace",
       hint: "leave shardBy out: the keys are then spread by their names",
     };
   }
@@ -43,7 +43,7 @@ function* keyFaults(
     yield {
       code: invalid,
       path,
-      what: "a schedule is about no object that a key could be made of",
+      what: "a schedule has no object from which a key could be computed",
       hint: "remove the key: a schedule wakes every key",
     };
     return;
@@ -65,7 +65,7 @@ function* primaryFaults(triggers: readonly unknown[]): Generator<RuleFault> {
     yield {
       code: invalid,
       path: ["spec", "triggers"],
-      what: "no trigger watches a kind without a `key`, so that none says which kind is reconciled",
+      what: "every trigger has a `key`, so no trigger says which kind is reconciled",
       hint: "add a trigger without `key` that watches the kind that the handler's `object` is of",
     };
     return;
@@ -75,7 +75,7 @@ function* primaryFaults(triggers: readonly unknown[]): Generator<RuleFault> {
       code: invalid,
       path: ["spec", "triggers", second],
       what: "an earlier trigger has no `key` either, and the handler's `object` can be of only one trigger",
-      hint: "give one of them a `key`, or make it a function of its own",
+      hint: "give one of them a `key`, or make it a separate function",
     };
     return;
   }
@@ -84,7 +84,7 @@ function* primaryFaults(triggers: readonly unknown[]): Generator<RuleFault> {
     yield {
       code: invalid,
       path: ["spec", "triggers", first, "watch", "lastBody"],
-      what: "the handler's `object` is what is kept of this trigger's objects",
+      what: "the handler's `object` is the stored state of this trigger's objects",
       hint: "leave lastBody out, or set `object: Metadata` if the handler needs no more",
     };
   }
@@ -94,7 +94,7 @@ function* primaryFaults(triggers: readonly unknown[]): Generator<RuleFault> {
     yield {
       code: invalid,
       path: ["spec", "triggers", index, "key", "owner"],
-      what: `owners of kind ${text(field(owner, "kind"))} are no keys: this function reconciles ${text(field(watch, "kind"))}`,
+      what: `owners of kind ${text(field(owner, "kind"))} are not keys: this function reconciles ${text(field(watch, "kind"))}`,
       hint: "name the kind of the trigger without `key`",
     };
   }

@@ -102,7 +102,7 @@ function* readFaults(reads: unknown[], permissions: unknown[]): Generator<RuleFa
       code: "WF_MANIFEST_DUPLICATE_NAME",
       path: ["spec", "reads", index, "kind"],
       what: `an earlier read has the kind ${kindOf(reads[index])}`,
-      hint: "join the two: one whose selector takes all that the handler looks for",
+      hint: "write one read whose selectors include both",
     };
   }
   for (const [index, read] of reads.entries()) {
@@ -173,7 +173,7 @@ function* fieldFaults(fields: unknown[], path: RuleFault["path"]): Generator<Rul
     yield {
       code: "WF_MANIFEST_INVALID_VALUE",
       path: [...path, index],
-      what: "of an object's fields only its metadata is read, since `object` is Metadata",
+      what: "only metadata is read, because `object` is Metadata",
       hint: "name a field of .metadata, or leave `object` out",
     };
   }
@@ -216,7 +216,7 @@ function* batchFaults(delivery: unknown): Generator<RuleFault> {
   yield {
     code: "WF_MANIFEST_INVALID_VALUE",
     path: ["spec", "delivery", "batch"],
-    what: `a batch holds each event that comes, and mode ${JSON.stringify(mode)} leaves some out`,
+    what: `a batch has every event, and mode ${JSON.stringify(mode)} drops some`,
     hint: "leave out batch, or mode",
   };
 }
@@ -227,7 +227,7 @@ function* debounceFaults(delivery: unknown, triggers: readonly unknown[]): Gener
   yield {
     code: "WF_MANIFEST_INVALID_VALUE",
     path: ["spec", "delivery", "debounce"],
-    what: "a schedule has no changes whose end could be waited for",
+    what: "debounce waits until changes stop, and a schedule has no changes",
     hint: "leave out debounce",
   };
 }

@@ -38,11 +38,11 @@ function* fieldFaults(
     };
   }
   if (timeZone !== undefined && cron === undefined && every !== undefined) {
-    yield invalid([...path, "timeZone"], "a time zone says nothing about `every`", "leave it out");
+    yield invalid([...path, "timeZone"], "`every` has no time zone", "leave it out");
   }
   const zone = typeof timeZone === "string" ? timeZone : "UTC";
   if (!isTimeZone(zone)) {
-    yield invalid([...path, "timeZone"], `no time zone is called ${JSON.stringify(zone)}`, "such as Europe/Berlin");
+    yield invalid([...path, "timeZone"], `there is no time zone ${JSON.stringify(zone)}`, "such as Europe/Berlin");
   }
   const fault = typeof cron === "string" && isTimeZone(zone) ? cronFault(cron, zone) : undefined;
   if (fault !== undefined) yield invalid([...path, "cron"], fault, 'such as "0 3 * * *": each day at three');
@@ -53,6 +53,6 @@ function* fieldFaults(
     yield invalid([...path, "every"], "expected at least 1s");
   }
   if (everyMs !== undefined && jitterMs !== undefined && jitterMs >= everyMs) {
-    yield invalid([...path, "jitter"], `jitter (${jitter}) is no less than every (${every})`, "lower jitter");
+    yield invalid([...path, "jitter"], `jitter (${jitter}) is not less than every (${every})`, "lower jitter");
   }
 }

@@ -22,7 +22,7 @@ export function labelSelectorFaults(selector: LabelSelector): SelectorFault[] {
   const faults: SelectorFault[] = [];
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
     const path = ["matchLabels", key];
-    if (!isLabelKey(key)) faults.push({ path, message: `the key is no label's key, ${keyForm}` });
+    if (!isLabelKey(key)) faults.push({ path, message: `the key is not a label's key, ${keyForm}` });
     else if (!isLabelValue(value)) faults.push({ path, message: `expected a label's value, ${valueForm}` });
   }
   for (const [index, { key, operator, values = [] }] of (selector.matchExpressions ?? []).entries()) {

@@ -11,7 +11,7 @@ export const egressSchema = z.strictObject({
       (host) => isIP(unbracketed(host)) !== 0 || isName(host) || (host.startsWith("*.") && isDomain(host.slice(2))),
       { error: "expected a host name, *.domain or an IP address, without scheme or port" },
     )
-    .refine((host) => !isMachine(host), { error: "no name may lead to the machine itself" })
+    .refine((host) => !isMachine(host), { error: "no name may resolve to the machine itself" })
     .describe(
       "Host name, matched exactly; `*.example.com` matches all names below it, at any depth. Loopback and link-local addresses are allowed only if the host is written as that address.",
     ),

@@ -69,7 +69,7 @@ export class ManifestValues {
     if (error) throw fault("WF_MANIFEST_SYNTAX", error.message, at(error.pos[0]));
     if (!document || second || !isMap(document.contents)) {
       const place = at((second ?? document)?.contents?.range?.[0]);
-      throw fault("WF_MANIFEST_VALUE_INVALID", "the file is no single map from names to values", place);
+      throw fault("WF_MANIFEST_VALUE_INVALID", "the file is not a single map from names to values", place);
     }
     const values = new Map<string, NamedValue>();
     const faults: WatchfireError[] = [];
@@ -159,7 +159,7 @@ export class ManifestValues {
     const text = value.replace(placeholders, (found, name: string | undefined, close: string) => {
       if (name === undefined) return "${";
       if (close !== "" && namePattern.test(name)) return use(name, "text");
-      faults.push(invalid(`${found} is no placeholder; for the text itself, write $${found}`, place));
+      faults.push(invalid(`${found} is not a placeholder; for the text itself, write $${found}`, place));
       return "";
     });
     return quoted(text);

@@ -37,7 +37,7 @@ export async function findPlace(options: FindOptions, signal: AbortSignal): Prom
   if (!options.nats) return undefined;
   const look = async (nats: Nats) => placeOf(options, nats, await readSets(nats, options.clock));
   const found = await withNats(options, look).catch((error: unknown) => {
-    throw natsFault(error, "it could not be read where positions are");
+    throw natsFault(error, "the place of the checkpoints could not be read");
   });
   if (!found) return undefined;
   options.log.warn({ place: found.where }, "lease names no store, checkpoints found on NATS");

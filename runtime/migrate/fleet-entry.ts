@@ -70,12 +70,10 @@ export class FleetEntry {
     const { elector, trouble, fault } = this;
     if (fault) return fault;
     if (elector?.fence)
-      return awaited(
-        trouble ?? elector.unwritten?.message ?? "they are being carried into the fleet's slots by this replica",
-      );
+      return awaited(trouble ?? elector.unwritten?.message ?? "this replica is moving them into the fleet's slots");
     const { holder = "", obstacle } = elector?.standing ?? {};
     if (obstacle !== undefined) return awaited(obstacle);
-    if (holder !== "") return awaited(`${holder} still works with them, or carries them over`);
+    if (holder !== "") return awaited(`${holder} still works with them, or is moving them`);
     return trouble === undefined ? undefined : awaited(trouble);
   }
 
@@ -107,7 +105,7 @@ export class FleetEntry {
       // Another replica has started the fleet with empty slots before.
       if (set === "" && folder.holdsPositions && !folder.isCopy)
         throw elsewhere(
-          `${data} has positions, and the fleet began without them. To go on with the fleet's, take checkpoint.db out of that folder`,
+          `${data} has checkpoints, and the fleet began without them. To continue with the fleet's, take checkpoint.db out of that folder`,
         );
       // The process that moved them ended before it could record that in the folder or on the Lease.
       if (folder.retire()) log.warn({ data }, "older checkpoints set aside");

@@ -84,6 +84,6 @@ async function newFence(connection: Nats, elector: Pick<Elector, "fence" | "rais
   const { fence } = elector;
   const newest = fence ? newestTerm(fence, (await slotsOn(connection)).map(setOfName)) : 0;
   const above = fence && newest >= fence.number ? await elector.raise(newest) : fence;
-  if (!above) throw lostError("it was lost before positions were carried over");
+  if (!above) throw lostError("it was lost before the checkpoints were moved");
   return above;
 }

@@ -69,7 +69,7 @@ export const placesOf = (
 /**
  * Returns the share of a function that moves from the source to the target; `undefined` if nothing does. A shard with the same
  * keys moves unchanged, and so does everything from a single journal. Shards that are combined differently have no common
- * position, because one may have delivered events beyond another's. Their known objects are compared with a list instead.
+ * checkpoint, because one may have delivered events beyond another's. Their known objects are compared with a list instead.
  */
 export function shareOf({ from, source, to, target }: Move, name: string): FunctionRows | undefined {
   const sharding = to.shardingOf(name);

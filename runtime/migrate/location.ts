@@ -99,7 +99,7 @@ export function shardingsIn({ [shardingsKey]: text = "{}" }: Readonly<Record<str
     Object.entries(recordSchema.parse(JSON.parse(text))).map(([name, words]) => {
       const sharding = parseSharding(words);
       if (sharding) return [name, sharding];
-      const what = `the Lease says how the function ${name} is spread, in words that this runtime does not know`;
+      const what = `the Lease says how the function ${name} is spread, in a form that this runtime does not know`;
       throw new WatchfireError("WF_CHECKPOINT_NEWER_SCHEMA", { what, actual: words });
     }),
   );

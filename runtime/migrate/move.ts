@@ -16,7 +16,7 @@ export interface Destination {
 }
 
 /**
- * Moves checkpoints while the Lease is held. One update of the Lease is the switch. Until then the sources remain valid and
+ * Runs a migration: moves checkpoints while the Lease is held. One update of the Lease is the switch. Until then the sources remain valid and
  * complete, and the next move starts over. Returns `false`, without having moved anything, if the Lease names another place now,
  * or if active replicas are not waited for.
  * @throws WatchfireError of the checkpoint section, WF_LEASE_LOST; the signal's reason

@@ -97,7 +97,7 @@ export async function claimStreams(nats: Nats, clock: Clock, log: Logger): Promi
   if (other === undefined) return nats.mark();
   if (!owners.has(cluster)) throw nats.othersStreams(other);
   // An older runtime let in two clusters, with different slots. Neither must lose its checkpoints.
-  log.warn({ stream: nats.logStream, other }, "the streams have positions of another cluster as well");
+  log.warn({ stream: nats.logStream, other }, "the streams have checkpoints of another cluster as well");
 }
 
 /**

@@ -81,7 +81,7 @@ export const openShared = (place: SharedPlace, options: SharedOptions, elector: 
  */
 export async function connectNats(options: NatsStoreOptions): Promise<Nats> {
   const { nats: place, namespace, account = runtimeAccount, cluster, clock, log } = options;
-  if (!place) throw new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what: "they are on NATS, and --nats names none" });
+  if (!place) throw new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what: "they are on NATS, and --nats is missing" });
   // Neither names of accounts nor of namespaces contain `_`.
   const name = `${namespace}_${account.replaceAll(".", "_")}`;
   const nats = await Nats.connect({ ...place, name, cluster, log });
@@ -90,7 +90,7 @@ export async function connectNats(options: NatsStoreOptions): Promise<Nats> {
     return nats;
   } catch (error) {
     await nats.close();
-    throw natsFault(error, "it could not be read whose positions are there");
+    throw natsFault(error, "the owner of the checkpoints there could not be read");
   }
 }
 

@@ -30,10 +30,10 @@ export function eligibleFor(pod: string, nats: NatsPlace | undefined): Eligible 
   return (annotations) => {
     const { where, slots } = placeIn(annotations);
     if (slots !== undefined) {
-      return nats ? undefined : `the positions are with a fleet of ${slots} slots on NATS, and --nats names none`;
+      return nats ? undefined : `the checkpoints are with a fleet of ${slots} slots on NATS, and --nats is missing`;
     }
     if (where === "" || isShared(where) || where === `sqlite/${pod}`) return undefined;
-    return `the positions are with ${where.replace("sqlite/", "the volume of ")}`;
+    return `the checkpoints are with ${where.replace("sqlite/", "the volume of ")}`;
   };
 }
 
@@ -102,14 +102,14 @@ class SoleStore {
       await secrets.close(secrets.previousEnd === "clean");
       // One of the two may be an incomplete copy, or the rest of a copied one.
       if (!secrets.isBlank && secrets.movedTo === undefined)
-        throw unplaced(`NATS has positions of ${found.where}, and the Secrets have some`);
+        throw unplaced(`NATS has checkpoints of ${found.where}, and so have the Secrets`);
     }
     await elector.annotate(found.annotations);
   }
 
   private async openHere(): Promise<Checkpoint> {
     const { where, kind, here, volume, folder } = this;
-    if (where.startsWith("sqlite/") && where !== volume) throw elsewhere(`the positions were moved to ${where}`);
+    if (where.startsWith("sqlite/") && where !== volume) throw elsewhere(`the checkpoints were moved to ${where}`);
     if (kind !== "sqlite") return this.openShared(kind);
     if (where !== here && where !== "") {
       const isMoved = await this.move(this.set, (sources) =>
@@ -145,10 +145,10 @@ class SoleStore {
       return movedTo === undefined;
     }
     if (where === "") {
-      const fault = (what: string) => elsewhere(`${what}; the Lease says nothing of positions`);
-      if (movedTo !== undefined) throw fault(`the positions were moved to ${movedTo}`);
+      const fault = (what: string) => elsewhere(`${what}; the Lease does not say where checkpoints are`);
+      if (movedTo !== undefined) throw fault(`the checkpoints were moved to ${movedTo}`);
       if (!folder.holdsPositions) return true;
-      if (!journal.isBlank) throw fault("the store and the data folder both hold positions");
+      if (!journal.isBlank) throw fault("the store and the data folder both hold checkpoints");
       // If this process ends before the switch, the journal has an incomplete copy.
       await elector.annotate({ [positionsKey]: volume });
     }
@@ -177,7 +177,7 @@ class SoleStore {
   }
 
   private warnOfLoss(): void {
-    const what = "positions are gone with the volume, every existing object is new to the functions";
+    const what = "checkpoints were lost with the volume, every existing object is new to the functions";
     this.options.log.error({ place: this.where }, what);
   }
 }

@@ -75,7 +75,7 @@ export async function openSources(
   if (new DataFolder(options.data, options.clock).holdsPositions)
     return ofOne(new Checkpoint(new SqliteJournal({ folder: options.data, maintenance: true })), nothing, undefined);
   if (where !== "" && !where.startsWith("sqlite/")) {
-    throw elsewhere(`positions are at ${where}, which this version does not know: start the one that put them there`);
+    throw elsewhere(`checkpoints are at ${where}, which this version does not know: start the one that put them there`);
   }
   return { layout: alone, journals: [], set: undefined, confirm: nothing, over: nothing, close: nothing };
 }

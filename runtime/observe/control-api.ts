@@ -189,7 +189,7 @@ export function functionRoutes(desk: ControlApi, underWay: UnderWay): Hono {
   }
   app.post("/:name/redeliver", async (c) => {
     const asked = redeliverQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
-    if (!asked.success) return c.json({ error: "the body names an object, all, a run or an errand" }, 400);
+    if (!asked.success) return c.json({ error: "the body names an object, all, a run or a job" }, 400);
     const answer = await underWay.answer("the redelivery", () => desk.redeliver(nameOf(c), asked.data));
     if (answer.errand !== undefined) underWay.assertSaves("the redelivery");
     return c.json(answer);

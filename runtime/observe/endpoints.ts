@@ -107,7 +107,7 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
       const host = c.req.header("host");
       if (!isForeign(host)) return next();
       return c.json(
-        { error: `${shorten(host)} is no name of this process: ask by its address or its Service's name` },
+        { error: `${shorten(host)} is not a name of this process: ask by its address or its Service's name` },
         403,
       );
     });
@@ -125,7 +125,7 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
       }
       const header = c.req.header("authorization");
       if (!bears(header, inspection.token)) {
-        const what = `the request bears ${header === undefined ? "no" : "another"} token`;
+        const what = `the request has ${header === undefined ? "no" : "another"} token`;
         throw new WatchfireError("WF_OBSERVE_TOKEN", { what });
       }
       return next();

@@ -18,7 +18,7 @@ const whyWords = [
   "labelSelector",
   "fieldSelector",
   /** An event of the object waits for its turn, for its next attempt, or for the function. */
-  "lane",
+  "queue",
   /** A filter dropped the last event. */
   "events",
   "changedFields",

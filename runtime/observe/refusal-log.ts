@@ -33,7 +33,7 @@ export class RefusalLog {
         );
       now.set(key, error);
     }
-    for (const folder of this.folders) if (!now.has(folder)) this.log.info({ folder }, "functions folder mended");
+    for (const folder of this.folders) if (!now.has(folder)) this.log.info({ folder }, "functions folder fixed");
     this.folders = new Set(refused.flatMap(({ isFolder, file }) => (isFolder ? file : [])));
     this.told = now;
   }

@@ -176,7 +176,7 @@ class LoggedListener implements DeliveryListener {
 const messages = {
   failed: "attempt failed",
   permanent: "attempt failed for good",
-  interrupted: "attempt interrupted, since what it ran in has ended; it runs again, uncounted",
+  interrupted: "attempt interrupted, because its executor ended; it runs again, uncounted",
 } as const;
 
 function fieldsOf(delivery: Delivery, outcome: Exclude<Outcome, { type: "unbegun" }>): object {

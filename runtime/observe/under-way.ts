@@ -27,7 +27,9 @@ export class UnderWay {
    */
   async answer<T>(of: string, work: () => Promise<T>): Promise<T> {
     if (this.count >= most) {
-      throw new WatchfireError("WF_RUNTIME_BUSY", { what: `${of} was not begun: ${most} requests wait already` });
+      throw new WatchfireError("WF_RUNTIME_BUSY", {
+        what: `${of} was not started: ${most} requests are waiting already`,
+      });
     }
     this.count++;
     // The work may throw synchronously.
@@ -45,7 +47,7 @@ export class UnderWay {
 
   private pending(of: string): never {
     const cause = this.unsaved();
-    const why = cause ? `, since positions cannot be saved: ${cause.code}: ${cause.detail.what}` : "";
-    throw new WatchfireError("WF_RUNTIME_PENDING", { what: `${of} is taken and not done yet${why}`, cause });
+    const why = cause ? `, because checkpoints cannot be saved: ${cause.code}: ${cause.detail.what}` : "";
+    throw new WatchfireError("WF_RUNTIME_PENDING", { what: `${of} is accepted and not done yet${why}`, cause });
   }
 }

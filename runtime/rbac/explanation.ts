@@ -56,7 +56,7 @@ const triggerWords = (trigger: FunctionManifest["triggers"][number]): string =>
   `${trigger.name}: ${selectionWords(trigger)}`;
 
 const clockWords = (schedule: FunctionManifest["schedules"][number]): string =>
-  `${schedule.name}: no object, by the clock: ${scheduleText(schedule)}`;
+  `${schedule.name}: no object, on a schedule: ${scheduleText(schedule)}`;
 
 function selectionWords({ apiVersion, kind, object, namespaces, labelSelector, fieldSelector }: Selection): string {
   const whole = apiVersion === "v1" && kind === "Secret" ? "with its data" : "as a whole";

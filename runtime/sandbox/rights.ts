@@ -39,7 +39,8 @@ export function missingRights(rights: ExecutorRights): string[] {
   const missing: string[] = [];
   if (rights.user === "same" && rights.memory === "readable")
     missing.push("executors run as the user of their starter, and can read its memory");
-  if (!isWalledOff(rights) && rights.socketFolder) missing.push("what an executor starts can outlive its warden");
+  if (!isWalledOff(rights) && rights.socketFolder)
+    missing.push("processes that an executor starts can outlive its supervisor");
   if (rights.socketFolder === "writable")
     missing.push("executors can replace the socket: mount its folder read-only there");
   if (rights.newPrivileges === "possible") missing.push("executors can start setuid programs");

@@ -31,7 +31,7 @@ export function claimSlot(api: LeaseApi, listed: LeaseRecord | undefined, holder
     : api.create({ ...claim, transitions: 1 }, requestMs);
 }
 
-/** One slot, from when this replica took it until it lets go of it. */
+/** One slot, from when this replica took it until it releases it. */
 export class HeldSlot {
   readonly slot: number;
   private readonly options: HeldSlotOptions;

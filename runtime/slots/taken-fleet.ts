@@ -5,28 +5,28 @@ import type { FleetLeases } from "./fleet-leases.ts";
 import { claimSlot, HeldSlot } from "./held-slot.ts";
 import { LeaseObserver, ownerOf } from "./lease-observer.ts";
 
-/** The fault of positions that are in another place, and are waited for. */
+/** The fault of checkpoints that are in another place, and are waited for. */
 export const awaited = (what: string): WatchfireError => new WatchfireError("WF_CHECKPOINT_AWAITED", { what });
 
-/** How often the fleet is looked at, in milliseconds. */
+/** Interval at which the fleet's Leases are read, in milliseconds. */
 const lookMs = 1_000;
-/** One request, in milliseconds. */
+/** Timeout of one request, in milliseconds. */
 const requestMs = 3_000;
 
 export interface TakeOptions {
   readonly leases: FleetLeases;
-  /** This process's. */
+  /** This process's identity. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
-  /** Whether replicas that live are waited for. Default true. */
+  /** Whether to wait for live replicas. Default: true. */
   readonly isPatient?: boolean;
-  /** Called with who still works, or what is in the way, and with `undefined` at its end. */
+  /** Called with the reason for waiting, and with `undefined` when the wait ends. */
   readonly waiting?: ((why: string | undefined) => void) | undefined;
 }
 
-/** All slots of a fleet in one hand. While it lives no replica takes one. */
+/** All slots of a fleet, owned by this process. While it owns them, no replica takes one. */
 export class TakenFleet {
   private readonly options: TakeOptions;
   private readonly count: number;
@@ -38,14 +38,14 @@ export class TakenFleet {
     const { leases, identity, clock, random, log } = options;
     this.options = options;
     this.count = count;
-    // As a member that takes no part: its slots are those of one that lives.
+    // Joins as a member without work, so that other replicas see its slots as owned by a live one.
     this.elector = new Elector({ identity, clock, random, log, api: leases.member(identity) });
     this.observer = new LeaseObserver(leases);
   }
 
   /**
-   * Waits until no replica of the fleet lives, by the fleet's own laws, and takes all its slots. A replica that comes
-   * meanwhile goes first. `undefined` if one lives and is not waited for.
+   * Waits until no replica of the fleet lives, by the rules of the fleet, and takes all its slots. A replica that starts
+   * meanwhile takes precedence. `undefined` if one lives and is not waited for.
    * @throws the signal's reason; WatchfireError WF_LEASE_LOST
    */
   static async take(options: TakeOptions, slots: number, signal: AbortSignal): Promise<TakenFleet | undefined> {
@@ -61,7 +61,7 @@ export class TakenFleet {
     return undefined;
   }
 
-  /** The slots, in their order. */
+  /** The slots, in ascending order. */
   get slots(): readonly HeldSlot[] {
     return [...this.held.values()].toSorted((a, b) => a.slot - b.slot);
   }
@@ -71,7 +71,7 @@ export class TakenFleet {
     await this.elector.annotate({});
   }
 
-  /** Lets go of all; work that needs them must have ended. Never rejects. */
+  /** Releases all; work that needs them must have ended. Never rejects. */
   async release(): Promise<void> {
     await this.letGo();
     await this.elector.release();
@@ -101,7 +101,7 @@ export class TakenFleet {
     return true;
   }
 
-  /** Takes the slots that nobody has, or lets go of all if replicas live. Returns the names of these. */
+  /** Takes the slots that nobody has, or releases all if replicas live. Returns the names of these. */
   private async look(): Promise<string[]> {
     const { held, options } = this;
     const { leases, identity, clock, log } = options;
@@ -111,12 +111,12 @@ export class TakenFleet {
     const view = this.observer.look(listed, this.count, { sentAt, heardAt: clock.monotonic() });
     const others = new Set([...view.members, ...view.owners].filter((each) => each !== undefined && each !== me));
     for (const [slot, record] of view.slots.entries()) {
-      // A slot that was taken without an answer is in this process's name. It is let go of with the others.
+      // A slot that was taken without an answer is in this process's name. It is released with the others.
       const isMine = record?.holder === me;
       if (held.has(slot) || (others.size > 0 && !isMine)) continue;
       const api = leases.slot(slot);
       const written = record && isMine ? record : await claimSlot(api, record, me, clock);
-      // Somebody was quicker: it is looked at again.
+      // Another process was faster: the slot is read again.
       if (written === "conflict") break;
       held.set(slot, new HeldSlot({ slot, record: written, api, clock, log, isAlive: () => this.elector.holds }));
     }

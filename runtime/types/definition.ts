@@ -111,7 +111,7 @@ function read(value: unknown, place: { readonly file: string } | undefined): Def
   if (data) return data;
   const [issue] = error.issues;
   throw new WatchfireError("WF_TYPES_DEFINITION", {
-    what: lowerFirst(issue?.message ?? "it is none").replace(/^invalid input: /, ""),
+    what: lowerFirst(issue?.message ?? "it is not a CustomResourceDefinition").replace(/^invalid input: /, ""),
     path: showPath(issue?.path ?? []),
     ...(place && { place }),
   });

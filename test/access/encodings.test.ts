@@ -17,7 +17,7 @@ const urlSafe = (text: string) => text.replaceAll("+", "-").replaceAll("/", "_")
 const written: Readonly<
   Record<keyof typeof encodings, Readonly<Record<string, readonly [value: string, form: string]>>>
 > = {
-  "as it is": {
+  "unchanged text": {
     plain: ['s3"cr\u001b<ü t', 's3"cr\u001b<ü t'],
     "without the line break of its file": ["s3cr3t\n", "s3cr3t"],
   },

@@ -78,7 +78,7 @@ describe("a function's environment", () => {
   it.each([
     [secret("missing"), 'secrets/slack in namespace watchfire has no key "missing"'],
     [secret("token", false, "gone"), "there is no secrets/gone in namespace watchfire"],
-    [secret("raw"), "no UTF-8 text"],
+    [secret("raw"), "is not UTF-8 text"],
     [secret("constructor"), "has no key"],
   ])("that cannot be read says which variable, object and key: %j", async (ref, words) => {
     const { result } = await resolve([{ name: "TOKEN", ...ref }]);

@@ -106,7 +106,7 @@ describe("fetch", () => {
 
   it("to an address that is not declared is told what declaring a private one opens", async () => {
     const { fetch } = await web(undefined, { egress: [] });
-    const opened = /add to its egress: .*, if that is intended: the handler then reaches what listens there/;
+    const opened = /add to its egress: .*, if that is intended: the handler then reaches services that listen only/;
     expect(errorOf(await fetch("http://127.0.0.1:81/")).message).toMatch(opened);
     expect(errorOf(await fetch("http://169.254.169.254/")).message).toMatch(opened);
     expect(errorOf(await fetch("http://8.8.8.8/")).message).not.toMatch(opened);
@@ -118,7 +118,7 @@ describe("fetch", () => {
       const { fetch, port } = await web(undefined, { egress: [] });
       const { message } = errorOf(await fetch(`http://${name}:${port}/`));
       expect(message).toMatch(
-        /; no name may lead to the machine itself: fetch by its address, and add to the manifest's egress: /,
+        /; no name may resolve to the machine itself: fetch by its address, and add to the manifest's egress: /,
       );
       const [, host = ""] = /egress: - \{ host: "([^"]+)", ports: \[\d+\] \}, if that is intended/.exec(message) ?? [];
       const declared = await web(undefined, { egressOf: (own) => [{ host, ports: [own] }] });
@@ -130,7 +130,7 @@ describe("fetch", () => {
     const egress: Rule[] = [{ host: "db.example.com", ports: [80], network: "Private" }];
     const { fetch } = await web(undefined, { egress, resolver: names("127.0.0.1") });
     expect(errorOf(await fetch("http://db.example.com/")).message).toContain(
-      "db.example.com leads to 127.0.0.1, which is no public address; fetch by that address, and declare it as the host, if that is intended",
+      "db.example.com leads to 127.0.0.1, which is not a public address; fetch by that address, and declare it as the host, if that is intended",
     );
   });
 
@@ -219,7 +219,7 @@ describe("fetch", () => {
     expect(errorOf(await fetch("http://hooks.example.com/"))).toMatchObject({
       type: "FetchError",
       details: { refused: true },
-      message: expect.stringContaining("is no public address"),
+      message: expect.stringContaining("is not a public address"),
     });
   });
 

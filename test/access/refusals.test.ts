@@ -126,10 +126,10 @@ describe("a call", () => {
   it.each<[string, object, string]>([
     ["kube.get", { ref: { ...ref, name: undefined } }, "ref.name is missing; expected a string"],
     ["kube.get", { ref: { ...ref, name: 3 } }, "ref.name is not a string, got 3"],
-    ["kube.get", { ref: { ...ref, name: "a/b" } }, 'ref.name is no object\'s name, got "a/b"'],
-    ["kube.get", { ref: { ...ref, namespace: "Demo" } }, 'ref.namespace is no namespace\'s name, got "Demo"'],
-    ["kube.get", { ref: { ...ref, kind: "config map" } }, 'ref.kind is no kind such as ConfigMap, got "config map"'],
-    ["kube.get", { ref: { ...ref, apiVersion: "apps" } }, 'ref.apiVersion is no API version such as v1 or apps/v1, got "apps"'],
+    ["kube.get", { ref: { ...ref, name: "a/b" } }, 'ref.name is not an object\'s name, got "a/b"'],
+    ["kube.get", { ref: { ...ref, namespace: "Demo" } }, 'ref.namespace is not a namespace\'s name, got "Demo"'],
+    ["kube.get", { ref: { ...ref, kind: "config map" } }, 'ref.kind is not a kind such as ConfigMap, got "config map"'],
+    ["kube.get", { ref: { ...ref, apiVersion: "apps" } }, 'ref.apiVersion is not an API version such as v1 or apps/v1, got "apps"'],
     ["kube.get", { ref: { ...ref, nmae: "x" } }, "ref has no field nmae; did you mean name?"],
     ["kube.get", { ref: "settings" }, 'ref is not an object, got "settings"'],
     ["kube.list", { apiVersion: "v1", kind: "Pod", limit: 0 }, "limit is less than 1, got 0"],
@@ -149,11 +149,11 @@ describe("a call", () => {
     ["kube.evict", { ref: { ...ref, kind: "Pod" }, gracePeriodSeconds: -1 }, "gracePeriodSeconds is less than 0, got -1"],
     ["kube.subresource", { ref, name: "resize" }, "body is not an object"],
     ["kube.subresource", { ref, name: "resize", body: [] }, "body is not an object, got an array"],
-    ["kube.subresource", { ref, name: "exec/x", body: {} }, 'name is no subresource\'s name such as resize, got "exec/x"'],
-    ["kube.subresource", { ref, name: "..", body: {} }, 'name is no subresource\'s name such as resize, got ".."'],
+    ["kube.subresource", { ref, name: "exec/x", body: {} }, 'name is not the name of a subresource such as resize, got "exec/x"'],
+    ["kube.subresource", { ref, name: "..", body: {} }, 'name is not the name of a subresource such as resize, got ".."'],
     ["kube.subresource", { ref, name: "resize", body: {}, verb: "get" }, 'verb is not one of patch, update, create, got "get"'],
     ["kube.subresource", { ref, name: "resize", body: {}, verb: "update", type: "merge" }, "the verb update takes no type of patch"],
-    ["events.emit", { object: ref, type: "Normal", reason: "no word", message: "m" }, 'reason is no word of at most 128 letters, digits or _, got "no word"'],
+    ["events.emit", { object: ref, type: "Normal", reason: "no word", message: "m" }, 'reason is not a word of at most 128 letters, digits or _, got "no word"'],
   ])("whose arguments are wrong is told which field, what it was, and what is expected: %s %j", async (operation, args, said) => {
     const { call, asked } = await accessTo({ manifest: { permissions: [everything] } });
     expect(errorOf(await call(operation, args))).toMatchObject({ type: "InvalidError", message: `${operation}: ${said}` });

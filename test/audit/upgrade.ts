@@ -27,7 +27,7 @@ const stores: Readonly<Record<string, (url: string) => Store>> = {
   "fleet on NATS": (nats) => ({ store: "nats", fleet: { nats, slots } }),
 };
 
-/** The old runtime ends as `end` says while more is written, and the new one goes on. */
+/** The old runtime ends as `end` says while more is written, and the new one continues. */
 async function upgraded(on: ReplicasFixture, store: Store, end: "SIGTERM" | "SIGKILL"): Promise<boolean> {
   const pod = "watchfire-0";
   const old = await on.start(store.store, { ...store, pod, program });

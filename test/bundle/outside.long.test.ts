@@ -67,7 +67,7 @@ const imports: readonly (readonly [way: string, code: string])[] = [
   ["a hidden folder", `import t from "../.hidden/token.txt";`],
 ];
 
-describe("a build refuses what lies outside, at the place of the import and without a byte of it:", () => {
+describe("a build refuses files outside, at the place of the import and without a byte of it:", () => {
   it.each(imports)("%s", async (_, code) => {
     const project = projectOf("");
     const text = `\n  ${code}\nexport default () => t;\n`.replaceAll("SECRETS", join(project, "secrets"));

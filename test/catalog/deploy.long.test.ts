@@ -264,16 +264,16 @@ test("a function that is gone takes its account and rights along; what `watchfir
   expect(await fixture.objects()).toEqual([...alone, `ServiceAccount/${home}/W-image`].sort());
 });
 
-test("a function by another name is told as a removal and an addition, which starts without positions", async () => {
+test("a function by another name is told as a removal and an addition, which starts without checkpoints", async () => {
   const team = await createTeam();
   const fixture = await CatalogFixture.create();
   await fixture.define("greet", { watch: team.watch() });
-  expect((await fixture.tryDeploy()).stderr).not.toContain("starts without positions");
+  expect((await fixture.tryDeploy()).stderr).not.toContain("starts without checkpoints");
   await fixture.remove("greet");
   await fixture.define("salute", { watch: team.watch() });
   const { status, stdout, stderr } = await fixture.tryDeploy("--yes");
   expect(stdout).toMatch(/^greet +removed\nsalute +created/);
-  expect(stderr).toMatch(/^warning: greet is removed and salute is new: .* starts without positions, /m);
+  expect(stderr).toMatch(/^warning: greet is removed and salute is new: .* starts without checkpoints, /m);
   expect(status).toBe(0);
 });
 

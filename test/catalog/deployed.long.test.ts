@@ -35,7 +35,7 @@ test("what is deployed runs without a restart, and changed code takes its place"
   await runtime.hears("greet", 1);
   await fixture.define("greet", { watch: team.watch(), work: say("two") });
   expect(await fixture.deploy()).toEqual({ greet: "changed" });
-  await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+  await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change loaded"));
   await team.set("a", 2);
   await runtime.hears("greet", 2);
   const said = () => runtime.lines.filter(({ msg }) => msg === "said").map(({ fields }) => fields?.line);

@@ -58,7 +58,7 @@ it("a folder that is read ahead is built before anybody asks, and what was built
 });
 
 it("values are read at each read of the folder, and if they cannot be read no function counts as removed", async () => {
-  const fault = new WatchfireError("WF_MANIFEST_UNREADABLE", { what: "it is no regular file" });
+  const fault = new WatchfireError("WF_MANIFEST_UNREADABLE", { what: "it is not a regular file" });
   const valuesOf = (name: string) => ManifestValues.read(`name: ${name}`, "stage.yaml");
   const answers = [valuesOf("one"), fault, valuesOf("two")];
   const values = () => {

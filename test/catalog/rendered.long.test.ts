@@ -72,10 +72,10 @@ test("a runtime takes up the rendered objects, and their next version, in whatev
   await runtime.hears("greet", 1);
   await fixture.define("greet", { watch: team.watch(), work: "ctx.log.info('second');" });
   await apply(documentsOf((await render(fixture)).stdout));
-  await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+  await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change loaded"));
   await team.make("b");
   await runtime.sees("it runs", () => runtime.lines.some(({ msg }) => msg === "second"));
-  // The command line goes on from there.
+  // The command line continues from there.
   expect(await fixture.deploy("--set", "team-a")).toEqual({ greet: "unchanged" });
 });
 

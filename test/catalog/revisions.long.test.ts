@@ -100,7 +100,7 @@ test("a rollback puts back code, manifest and rights of the revision before, as 
   const { status, stdout, stderr } = await rollback(fixture, "-m", "two was wrong");
   expect([status, stdout]).toEqual([0, expect.stringMatching(/^greet +changed +\S+ +\d+ KiB\ndeleted ConfigMap /)]);
   expect(stderr).toMatch(/^deployed the set default as revision 3 for the runtime /);
-  await runtime.sees("the old code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+  await runtime.sees("the old code is loaded", () => runtime.lines.some(({ msg }) => msg === "change loaded"));
   await team.make("b");
   await runtime.hears("greet", 2);
   await runtime.quiet();
@@ -250,7 +250,7 @@ test("signing puts back only what a given key signed, and a runtime that require
     expect(stderr).toMatch(why);
   }
   expect((await rollback(fixture, "--to", "3", ...sign, "--trust", old.public)).status).toBe(0);
-  await runtime.sees("it is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+  await runtime.sees("it is loaded", () => runtime.lines.some(({ msg }) => msg === "change loaded"));
   await team.make("a");
   await runtime.sees("the old code runs", () => runtime.lines.some(({ msg }) => msg === "old"));
   expect(await runtime.status()).not.toHaveProperty("deployment");

@@ -61,7 +61,7 @@ test("each of two folders is deployed beside the other, both run, and all object
   await a.define("greet", { watch: team.watch(), work: "ctx.log.info('again');" });
   expect(await a.deploy(...asA)).toEqual({ greet: "changed" });
   expect(await b.deploy(...asB)).toEqual({ wave: "unchanged" });
-  await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+  await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change loaded"));
   await team.make("two");
   await runtime.hears("greet", 2);
   await runtime.hears("wave", 2);
@@ -310,7 +310,7 @@ test("the index of one set, signed, is not accepted as that of another, and an o
   await runtime.sees("it is mended", async () => (await reason()) === undefined);
   await b.define("wave", { watch: team.watch(), work: "await 0;" });
   await b.deploy(...asB, "--sign", keys.private);
-  await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+  await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change loaded"));
   await admin.patch(`${a.indexPath}.team-b`, { data: other?.data });
   await runtime.sees("it is refused", async () => (await reason()) === "WF_DEPLOYED_REPLAYED");
   await runtime.kill();

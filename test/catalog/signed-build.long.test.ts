@@ -72,7 +72,7 @@ test("the same functions and key give the same signature", () => {
   expect(one).toBe(other);
 });
 
-test("what was checked is what runs: later changes of the folder have no part in it, be they manifests or functions", async () => {
+test("the files that were checked are those that run: later changes of the folder have no part in it, be they manifests or functions", async () => {
   const { ours } = keys();
   const out = signed(SigningKey.read(ours.sign));
   const source = new FolderSource(out, openCode(out, systemClock, TrustedKeys.read([ours.trust])));

@@ -194,7 +194,7 @@ describe("with a trusted key, of somebody else who may write the ConfigMaps,", (
     const old = await fixture.configMaps();
     await fixture.define("greet", { watch: team.watch(), work: `ctx.log.info("mended", {});` });
     await fixture.deploy("--sign", keys.private);
-    await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+    await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change loaded"));
     for (const { metadata, ...rest } of old) {
       if (metadata.name === `${fixture.account}-functions`) await admin.patch(fixture.indexPath, { data: rest.data });
       else await admin.post(configMaps, { ...rest, metadata: { name: metadata.name, labels: metadata.labels } });
@@ -238,7 +238,7 @@ describe("with a trusted key, of somebody else who may write the ConfigMaps,", (
     await runtime.hears("greet", 1);
     await fixture.define("greet", { watch: team.watch(), work: "await 0;" });
     await fixture.deploy();
-    await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+    await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change loaded"));
   });
 });
 

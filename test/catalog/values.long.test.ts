@@ -63,7 +63,7 @@ test("the filled manifest is deployed and runs, a dry run shows the values, and 
     place: { file: expect.stringMatching(/greet\/function\.yaml$/), line: 13, column: 18 },
   });
   await fixture.deploy(...prod);
-  await runtime.sees("the new value is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+  await runtime.sees("the new value is loaded", () => runtime.lines.some(({ msg }) => msg === "change loaded"));
   expect((await fixture.run("rollback", "--set", "default")).stdout).toMatch(/^greet +changed/);
   expect((await fixture.configMapOf("greet")).data["function.yaml"]).toContain("    concurrency: 4\n");
 });

@@ -118,7 +118,7 @@ describe.each(kinds)("a release through its life, on the %s API server", (kind) 
   });
 
   test("the way back is a StatefulSet that reaches NATS, with the rights to the Leases of those that end", async () => {
-    expect(await upgrade(alone)).toContain("Leave nats.url");
+    expect(await upgrade(alone)).toContain("Keep nats.url");
     expect(await find("deployments")).toBeUndefined();
     expect(argsOf(await find("statefulsets"))).toEqual(
       expect.arrayContaining(["--store=sqlite", "--nats=nats://nats:4222", "--leader-elect"]),
@@ -129,7 +129,7 @@ describe.each(kinds)("a release through its life, on the %s API server", (kind) 
   test("a pod that may still share with the fleet comes back alone: a second one would be brought first, and wait for it", async () => {
     const said = await upgrade("replicas=2");
     expect((await find("statefulsets"))?.spec.replicas).toBe(1);
-    expect(said).toContain("The next upgrade brings the standbys");
+    expect(said).toContain("The next upgrade adds the standbys");
   });
 
   test("once positions are back, standbys come and the rights go", async () => {
@@ -149,7 +149,7 @@ describe("where Helm sees no cluster, `store.from` says where positions are", ()
     expect((await set(fleet)).map(({ kind }) => kind)).not.toContain("StatefulSet");
     expect(only(await set(fleet, "store.from=sqlite"), "StatefulSet").spec.replicas).toBe(1);
     await expect(set(fleet, "store.from=sqlite,persistence.enabled=false")).rejects.toThrow(
-      "persistence.enabled is false, and positions are on a volume",
+      "persistence.enabled is false, and checkpoints are on a volume",
     );
   });
 
@@ -166,6 +166,6 @@ describe("where Helm sees no cluster, `store.from` says where positions are", ()
     expect(list(await set(nats))).not.toContain("list");
     expect(list(await set(nats, "store.from=fleet"))).toContain("list");
     expect(only(await set(fleet, "store.from=fleet"), "Deployment").spec.strategy.type).toBe("Recreate");
-    await expect(set("store.from=fleet")).rejects.toThrow("nats.url is empty, and positions are on NATS (fleet)");
+    await expect(set("store.from=fleet")).rejects.toThrow("nats.url is empty, and checkpoints are on NATS (fleet)");
   });
 });

@@ -47,7 +47,7 @@ describe.each(kinds)("the definition of Function, on the %s API server", (kind) 
   test("its own release keeps it up to date", async () => {
     await admin.patch(path, { spec: { names: { shortNames: [] } } }, "merge", { fieldManager: "helm" });
     await upgrade("one", "--force-conflicts");
-    expect((await admin.get(path)).spec.names.shortNames).toEqual(["wf"]);
+    expect((await admin.get(path)).spec.names.shortNames).toEqual(["wfn"]);
   });
 
   test("it outlives its release, and goes over to another as the notes say", async () => {

@@ -86,7 +86,7 @@ function onCluster(scene: Scene) {
       const [status] = await once(child, "close");
       return { status, stdout, stderr };
     },
-    /** Waits until no forwarding goes on. */
+    /** Waits until nothing is forwarded. */
     allEnded: () => until("kubectl ends", 10_000, async () => calls().every(({ pid }) => !isAlive(pid))),
   };
 }

@@ -32,12 +32,12 @@ describe("a command line", () => {
     [["-c", "3"], "there is no option -c"],
     [["--cup", "3"], "did you mean --cups?"],
     [["milk"], "only options, got milk"],
-    [["--cups"], "--cups takes N, and has none"],
-    [["--cups="], "--cups takes N, and has none"],
-    [["--cups", "--hot"], "--cups takes N, and has none"],
+    [["--cups"], "--cups needs a value: N"],
+    [["--cups="], "--cups needs a value: N"],
+    [["--cups", "--hot"], "--cups needs a value: N"],
     [["--hot=very"], "--hot takes no value, got very"],
     [["--output", "xml"], "--output takes text or json, got xml"],
-    [["-o"], "-o takes AS, and has none"],
+    [["-o"], "-o needs a value: AS"],
   ])("what it cannot use is refused with a code, and named: %s", (args, words) => {
     const usage = { code: "WF_CLI_USAGE", blame: "user", message: expect.stringContaining(words) };
     expect(() => parse(brew, args)).toThrow(expect.objectContaining(usage));

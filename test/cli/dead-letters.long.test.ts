@@ -272,7 +272,7 @@ describe("the dead letters' command", () => {
     const url = await runtimeOn(await dataFolder());
     for (const action of [["list"], ["show", "1"], ["replay", "1"], ["drop", "--all"]]) {
       const { status, stderr } = await run(...action, "--url", url, "--data", folderOf({}));
-      expect(stderr).toMatch(/^WF_OBSERVE_TOKEN: the request bears no token; .*--data/);
+      expect(stderr).toMatch(/^WF_OBSERVE_TOKEN: the request has no token; .*--data/);
       expect(status).toBe(1);
     }
   });

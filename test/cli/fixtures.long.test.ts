@@ -179,7 +179,7 @@ describe("watchfire test", () => {
   });
 
   test.each([
-    ["a file that is no JSON", { "a.json": "{" }, /WF_DEV_FIXTURE .*greet\/events\/a\.json: /],
+    ["a file that is not JSON", { "a.json": "{" }, /WF_DEV_FIXTURE .*greet\/events\/a\.json: /],
     [
       "a field that is none",
       { "a.json": `{\n  "expects": {},\n  "event": {}\n}` },
@@ -195,7 +195,7 @@ describe("watchfire test", () => {
     [
       "a time that is none",
       { "a.json": { type: "Scheduled", scheduledFor: "tomorrow" } },
-      /scheduledFor: it is no time, such as 2026-03-29T01:00:00Z, got "tomorrow"/,
+      /scheduledFor: it is not a time such as 2026-03-29T01:00:00Z, got "tomorrow"/,
     ],
     ["a batch of nothing", { "a.json": [] }, /a\.json:1:1: expected at least 1 items/],
     [
@@ -216,7 +216,7 @@ describe("watchfire test", () => {
     [
       "a time in a function without a schedule",
       { "a.json": { type: "Scheduled", scheduledFor: "2026-03-29T01:00:00Z" } },
-      /a\.json:1:\d+ type: no trigger of the function goes by the clock/,
+      /a\.json:1:\d+ type: the function has no schedule/,
     ],
     ["no fixture at all", {}, /WF_DEV_FIXTURE .*: no function has a fixture/],
   ])("is told of %s", async (_, fixtures, said) => {

@@ -24,7 +24,7 @@ test("a change of the folder is one line that says what came of it", async () =>
   expect(await lines(/function added/)).toEqual(["guest  function added"]);
 
   write(join(functions, "guest", "handler.ts"), "export default () => { return 1; };");
-  expect(await lines(/change taken up/)).toEqual(["guest  change taken up"]);
+  expect(await lines(/change loaded/)).toEqual(["guest  change loaded"]);
 
   write(join(functions, "guest", "function.yaml"), manifest("guest", "  colour: red"));
   expect(await lines(/WF_MANIFEST_UNKNOWN_FIELD/)).toEqual(["guest  change refused, the old version runs on"]);
@@ -62,7 +62,7 @@ test("a change of the folder is one line that says what came of it", async () =>
 
   // Once this is loaded, no build of it is in progress whose files could disappear during their removal.
   write(join(functions, "guest", "handler.ts"), "export default () => { return 2; };");
-  expect(await lines(/change taken up/)).toEqual(["guest  change taken up"]);
+  expect(await lines(/change loaded/)).toEqual(["guest  change loaded"]);
   rmSync(join(functions, "guest"), { recursive: true });
   expect(await lines(/function removed/)).toEqual(["guest  function removed"]);
 
@@ -163,7 +163,7 @@ test("a trigger that the API server refuses keeps neither the table nor its mend
   expect(banner).toMatch(/"data\.x" is not a known field selector/);
   expect(banner).toMatch(/not ready yet/);
   write(join(functions, "odd", "function.yaml"), manifest("odd"));
-  await dev.says(/odd\s+change taken up/);
+  await dev.says(/odd\s+change loaded/);
   const url = /http:\S+\/status/.exec(banner)?.[0] ?? "";
   await expect.poll(async () => (await fetch(url.replace("/status", "/readyz"))).status, { timeout: 15_000 }).toBe(200);
 });

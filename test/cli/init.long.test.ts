@@ -88,7 +88,7 @@ test("create-watchfire --help is that of `watchfire init`", async () => {
 test.each([
   [["--nmae", "mine"], "there is no option --nmae; did you mean --name?"],
   [["-t", "hello"], "there is no option -t; run `PROGRAM --help`"],
-  [["--name"], "--name takes NAME, and has none; run `PROGRAM --help`"],
+  [["--name"], "--name needs a value: NAME; run `PROGRAM --help`"],
   [["--yes=no"], "--yes takes no value, got no; run `PROGRAM --help`"],
   [["mine", "other"], "init takes one NAME, got mine other; run `PROGRAM --help`"],
   [["--yes"], "name the folder of the packages' tarballs with --packages DIR; run `PROGRAM --help`"],

@@ -187,7 +187,7 @@ describe("a cluster that does not let us in", () => {
     });
     const args = ["--functions", folder, "--data", join(folder, ".data"), "--listen", "127.0.0.1:0"];
     const start = new Session(["start", ...args, "--kubeconfig", kubeconfig]);
-    const line = await start.says(/cluster cannot be used as it is/);
+    const line = await start.says(/cluster cannot be used/);
     expect(line).toMatch(/"level":"warn".*WF_KUBE_CREDENTIALS/);
     writeFileSync(tokenFile, token);
     await until("it is ready", 15_000, async () => start.output.includes('"msg":"ready"'));

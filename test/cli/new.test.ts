@@ -80,7 +80,7 @@ test("nothing is written where the function's folder or any of its files is ther
     writeFileSync(join(folder, path), "mine");
     const { status, stdout, stderr } = await add(folder, "mine", "--template", template);
     expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
-    expect(stderr).toBe(`WF_CLI_USAGE ${path}: it is there already; take another name, or remove it\n`);
+    expect(stderr).toBe(`WF_CLI_USAGE ${path}: it exists already; take another name, or remove it\n`);
     expect(filesBelow(folder)).toEqual([path]);
     expect(readFileSync(join(folder, path), "utf8")).toBe("mine");
   }

@@ -35,7 +35,7 @@ test("record saves what a function is given, without secrets and over no file, a
   const events = join(functions, "greet/events");
   for (const again of [[], [], ["--force"]]) {
     const { stdout, stderr, status } = await record("--object", "default/db", ...again);
-    expect([stderr, status]).toEqual(["recording what greet is given\n", 0]);
+    expect([stderr, status]).toEqual(["recording the events of greet\n", 0]);
     expect(stdout).toMatch(/greet\/events\/\w+-db(-2)?\.json\n$/);
   }
   const [first = "", ...others] = readdirSync(events).sort();

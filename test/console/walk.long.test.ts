@@ -119,7 +119,7 @@ test.skipIf("absent" in browser)(
     expect(await inaccessible(page)).toEqual([]);
 
     write(join(functions, "greet", "handler.ts"), handler(""));
-    await dev.says(/change taken up/);
+    await dev.says(/change loaded/);
     await page.getByRole("button", { name: "Replay all" }).click();
     await page.getByRole("dialog").getByText("runs again").waitFor();
     expect(await inaccessible(page)).toEqual([]);
@@ -151,7 +151,7 @@ test.skipIf("absent" in browser)(
     await page.getByRole("link", { name: "greet" }).click();
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: "Pause greet" }).click();
-    await page.getByText("Greet is paused: what happens waits, in order.").waitFor();
+    await page.getByText("Greet is paused: its events wait, in order.").waitFor();
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByRole("button", { name: "Pause" }).waitFor();
     expect(await inaccessible(page)).toEqual([]);

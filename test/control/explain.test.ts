@@ -82,7 +82,7 @@ it.each<readonly [string, Given, object]>([
   [
     "another source's trouble is no reason",
     { status: { name: "copy", ready: false, reason: "KindMissing", message: "no such kind" }, known: { lane } },
-    { reason: "lane", why: "an event of it waits: its Added waits for its turn" },
+    { reason: "queue", why: "one of its events waits: its Added waits for its turn" },
   ],
   [
     "a source whose first list is not done has not brought it",
@@ -92,22 +92,22 @@ it.each<readonly [string, Given, object]>([
   [
     "an event of a function that is held waits",
     { known: { lane: { ...lane, held: true } } },
-    { reason: "lane", why: expect.stringContaining("the function begins no attempt at present") },
+    { reason: "queue", why: expect.stringContaining("the function begins no attempt at present") },
   ],
   [
     "an event on disk waits",
     { known: { waits: true } },
-    { reason: "lane", why: "an event of it waits: its events wait on disk for their turn" },
+    { reason: "queue", why: "one of its events waits: its events wait on disk for their turn" },
   ],
   [
     "an event whose handler asked for it again later has not failed",
     { known: { lane: { ...lane, head: { ...head, attempts: 0 }, retrying: true, requeued: true } } },
-    { reason: "lane", why: expect.stringContaining("its handler asked by requeueAfter to be run again later") },
+    { reason: "queue", why: expect.stringContaining("its handler asked by requeueAfter to be run again later") },
   ],
   [
     "an event whose first attempt was cut off has no attempt that failed",
     { known: { lane: { ...lane, head: { ...head, attempts: 0 }, retrying: true } } },
-    { reason: "lane", why: expect.stringContaining("since an attempt before it failed or was cut off") },
+    { reason: "queue", why: expect.stringContaining("since an attempt before it failed or was cut off") },
   ],
   [
     "an event that is with the handler did fire",
@@ -132,7 +132,7 @@ it.each<readonly [string, Given, object]>([
   [
     "of an object that may have been skipped before this start it is said that it may",
     { trigger: { initialEvents: "Skip" } },
-    { reason: "nothing", why: expect.stringContaining("what was there at the deployment is skipped") },
+    { reason: "nothing", why: expect.stringContaining("objects that existed at the deployment are skipped") },
   ],
 ])("%s", async (_, given, expected) => {
   expect(await answerTo(given)).toMatchObject(expected);
@@ -144,7 +144,7 @@ it.each<readonly [string, ObjectReport["wakes"], readonly [string, string | RegE
   [
     "names the one that the object leaves",
     { now: { keys: ["team-a/x"] }, left: ["team-a/z"] },
-    ["yes", "it wakes team-a/x, and team-a/z, for which it counts no more"],
+    ["yes", "it wakes team-a/x, and team-a/z, for which it no longer counts"],
   ],
   ["says why there is none", { now: { heldBack: { type: "key" } }, left: [] }, ["no", /it has no owner of kind Shop/]],
   [
@@ -205,7 +205,7 @@ it("what comes next tells the keys that run, or why none does", () => {
       ...{ trigger: trigger({ name: "t", ...byOwner }), namespace: "team-a", name: "a", live, source: undefined },
       ...{ letters: [], trouble: undefined, show: (text: string) => text },
     });
-  expect(next({ now: { keys: ["team-a/x"] }, left: [] })).toMatch(/as it is now wakes team-a\/x$/);
+  expect(next({ now: { keys: ["team-a/x"] }, left: [] })).toMatch(/in its current state wakes team-a\/x$/);
   expect(next({ now: { heldBack: { type: "key" } }, left: [] })).toMatch(/is filtered: it has no owner of kind Shop/);
   expect(next(undefined)).toMatch(/reaches the handler$/);
 });

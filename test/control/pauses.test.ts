@@ -38,7 +38,7 @@ describe("a function that is paused", () => {
     expect(it.runner.told).toEqual(["Added a@11", "Modified a@12", "Modified a@13"]);
   });
 
-  test("stays so over kills, keeps more than memory holds, and loses and repeats nothing of it", async () => {
+  test("stays paused after kills, spills its events to disk, and neither loses nor repeats one", async () => {
     const first = await (await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) })).listed();
     await (await pausesOf(first)).pause("copy");
     const names = Array.from({ length: 2_500 }, (_, index) => `n${index}`);

@@ -7,6 +7,7 @@ const kib = 1024;
 
 /** An event whose body is a part of a chunk. */
 const eventIn = (chunk: Buffer, at = 0) => ({
+  size: 100,
   body: chunk.subarray(at, at + 100) as Buffer | undefined,
   chunk: undefined,
 });
@@ -69,4 +70,16 @@ test("of events that are over no chunk is kept alive, nor of the last that was h
   await new Promise(setImmediate);
   collect();
   expect(chunk.deref()).toBeUndefined();
+});
+
+test("a large body counts once, however many triggers receive it, until the last of its events is released", () => {
+  const pins = new BufferPins();
+  const body = Buffer.alloc(1024 * kib);
+  const events = Array.from({ length: 100 }, () => ({ size: body.length, body, chunk: undefined }));
+  expect(events.map((event) => pins.hold(event)).reduce((sum, bytes) => sum + bytes)).toBe(body.length);
+  expect(events.every((event) => event.body === body)).toBe(true);
+  const released = events.map((event) => pins.release(event));
+  expect(released.slice(0, -1).every((bytes) => bytes === 0)).toBe(true);
+  expect(released.at(-1)).toBe(body.length);
+  expect(pins.hold({ size: body.length, body, chunk: undefined })).toBe(body.length);
 });

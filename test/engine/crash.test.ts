@@ -92,7 +92,7 @@ describe("a process that is killed", () => {
     expect(lives).toBeGreaterThan(5);
   });
 
-  it("at any point of handling changes tells each of them, in order, and none twice in silence", async () => {
+  it("at any point of handling changes delivers each of them, in order, and flags each repetition", async () => {
     const history = [
       change("Modified", "a", 11),
       change("Added", "poison", 12),

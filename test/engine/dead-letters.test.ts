@@ -196,7 +196,7 @@ describe("a dead letter", () => {
     expect(await hint()).toBe(`put function copy, which is gone, back with trigger settings, and ${then}`);
     const fault = { code: "WF_BUNDLE_SYNTAX", message: "WF_BUNDLE_SYNTAX: no\n  at line 3" } as const;
     const broken = new DeadLetters(it.store, it.dispatcher, "", () => fault);
-    expect(await hint(broken)).toBe(`mend function copy, which is not loaded (WF_BUNDLE_SYNTAX: no), and ${then}`);
+    expect(await hint(broken)).toBe(`fix function copy, which is not loaded (WF_BUNDLE_SYNTAX: no), and ${then}`);
   });
 
   it("that is replayed twice at once runs once, and is counted once", async () => {

@@ -25,7 +25,7 @@ const inTeam = (namespace: string, name: string) => change("Added", name, 400, {
 describe.each(modes)("with initialEvents: %s", (initialEvents) => {
   const there = initialEvents === "Deliver" ? ["there true"] : [];
 
-  it("what is in a namespace that comes after a deployment to none is news", async () => {
+  it("objects in a namespace that is created after a deployment to no namespace are not initial", async () => {
     const it = await deployed(initialEvents);
     it.function.retain("settings", []);
     await listed(it, "team-a", [inTeam("team-a", "late")]);

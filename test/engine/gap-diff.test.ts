@@ -57,7 +57,7 @@ describe("the diff after a gap", () => {
     expect([told, found]).toEqual([[], ["Deleted b", "Added d", "Modified a"]]);
   });
 
-  it("tells of a name that passed to another object as a deletion, then a creation", () => {
+  it("delivers a name that passed to another object as a deletion, then a creation", () => {
     expect(diff([a], [{ ...a, uid: "9", rv: 20 }])).toEqual(["Deleted a", "Added a"]);
   });
 

@@ -68,7 +68,7 @@ describe("a key with a backlog, where queues wait in memory", () => {
     expect([await others(it, 50_000), it.function.status().full]).toEqual([60, false]);
   });
 
-  it("holds up no other together with five more of its kind", async () => {
+  it("delays no other together with five more of its kind", async () => {
     const it = await opened({ manifest: blocks });
     for (let n = 0; n < 6; n++) await feed(it, `hot${n}`, 1_000 * n + 11, 900);
     expect([await others(it, 50_000), it.function.status().full]).toEqual([60, false]);
@@ -92,7 +92,7 @@ describe("a key with a backlog, where queues wait in memory", () => {
     expect(it.subscription.lowWaterMark).toBe("9000");
   });
 
-  it("is told of each deletion, and of each object that took its name", async () => {
+  it("receives each deletion, and each object that took its name", async () => {
     const it = await opened();
     for (let life = 0; life < 3; life++) {
       const uid = `uid-${life}`;

@@ -11,7 +11,7 @@ const judged = trigger({ matchConditions: [{ name: "own", expression: "object.sp
 /** Milliseconds that the function was charged for rows. */
 const rowsMs = (of: DispatchFixture): number => 1_000 * (of.function.status().parentSeconds.get("rows") ?? 0);
 
-/** A source that keeps a history: a subscription that has stepped aside receives it from its position when it comes back. */
+/** A source that keeps a history: a subscription that has stepped aside receives it from its checkpoint when it comes back. */
 function sourceOf(of: DispatchFixture) {
   const history: ReturnType<typeof change>[] = [];
   const source = { left: 0, isAway: false };

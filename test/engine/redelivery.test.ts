@@ -77,7 +77,7 @@ describe("a redelivery", () => {
     expect([...second.disk.letters.values()]).toMatchObject([{ id: "settings:uid-a/11/Modified", name: "a" }]);
   });
 
-  it("never makes a state come unflagged under an id that was told, whenever it is asked for", async () => {
+  it("never delivers a state unflagged under an id that was delivered before", async () => {
     type Step = "change" | "redeliver" | "end" | "kill";
     const step = fc.constantFrom<Step>("change", "redeliver", "end", "kill");
     await fc.assert(

@@ -3,7 +3,7 @@ import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
 describe("a restart", () => {
-  it("delivers what had begun again, flagged and as the next attempt, and what had not unflagged", async () => {
+  it("delivers events that had begun again, flagged and as the next attempt, and others unflagged", async () => {
     const first = await (await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) })).listed();
     first.runner.answer = () => undefined;
     const changes = [change("Added", "a", 11), change("Added", "b", 12)];

@@ -32,7 +32,7 @@ const gone = (waiting: number) =>
   });
 
 describe("a trigger that is replaced while its events wait", () => {
-  it("has the log say how many they are, and gives them once it has its name again", async () => {
+  it("logs how many events wait, and delivers them once it has its name again", async () => {
     const it = await withWaiting();
     await reloaded(it);
     expect(it.warnings).toEqual([gone(2)]);
@@ -97,7 +97,7 @@ describe("a trigger that is replaced while its events wait", () => {
 });
 
 describe("events of a function that is removed", () => {
-  it("are told of, and end as dropped when what is known of it is deleted", async () => {
+  it("are counted in the log, and end as dropped when its records are deleted", async () => {
     const it = await withWaiting();
     it.subscription.bookmark(resourceVersion("20"));
     await it.clock.advance(120_000);

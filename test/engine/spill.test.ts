@@ -54,6 +54,24 @@ describe("what does not fit in memory", () => {
     expect(it.function.status().parentSeconds.get("rows")).toBeGreaterThan(0.5);
   });
 
+  it("holds no other function up while a list's large objects go there: a commit has a mebibyte or two of them", async () => {
+    const it = await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) });
+    it.runner.answer = () => undefined;
+    const sizes: number[] = [];
+    const { commit } = it.store;
+    it.store.commit = (batch) => {
+      sizes.push(batch.spill.reduce((sum, { body }) => sum + body.length, 0));
+      return commit.call(it.store, batch);
+    };
+    const spec = "x".repeat(1 << 20);
+    const listed = names(0, 20).map((name, index) => change("Added", name, 11 + index, { spec }));
+    await it.list(100, listed, "initial");
+    for (let turn = 0; turn < 20; turn++) await it.clock.advance(100);
+    expect(it.disk.spill.size).toBe(20);
+    expect(Math.max(...sizes)).toBeLessThan(3 << 20);
+    expect((await it.store.views())[0]?.cursors[0]?.lowWaterMark).toBe("100");
+  });
+
   it.each([
     ["objects of 1 MB", 1 << 20, 64, 0.2],
     ["objects of 10 KB, as many as spill", 10_000, 1_500, 0],

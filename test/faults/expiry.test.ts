@@ -50,7 +50,7 @@ class HistoryServer {
     return this.versions.filter((version) => version > from).map((version) => `Added o${version} ${version}`);
   }
 
-  /** The position that a subscriber from `position` reaches with these events, each of which must be the next one. */
+  /** The checkpoint that a subscriber from `position` reaches with these events, each of which must be the next one. */
   reached(position: number, log: readonly string[]): number {
     let reached = position;
     for (const line of log) {
@@ -98,7 +98,7 @@ async function until(fixture: FaultFixture, isSo: () => boolean): Promise<void> 
   expect(isSo()).toBe(true);
 }
 
-/** A subscriber whose position does not advance, like a function whose first event is stuck. */
+/** A subscriber whose checkpoint does not advance, like a function whose first event is stuck. */
 class StuckSubscriber extends RecordingSubscriber {
   constructor(position: string, id: string) {
     super(position, id);

@@ -93,7 +93,7 @@ test("what a page says is shown, as far as a person needs it", async () => {
 });
 
 test.each([
-  ["is no JSON", '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"7"}'],
+  ["is not JSON", '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"7"}'],
   ["has an unknown type", JSON.stringify({ type: "RENAMED", object: configMap("a", 7) })],
   ["has no object", JSON.stringify({ type: "ADDED" })],
   ["is a bookmark without an object", JSON.stringify({ type: "BOOKMARK" })],

@@ -7,7 +7,7 @@ const listsOf = ({ log }: RecordingSubscriber) => log.filter((line) => line.star
 const refusesWatchList = (fixture: FaultFixture) =>
   fixture.server.script(isWatchList, (each) => each.status(422, "Invalid"));
 
-/** Answers watches with the events after their position, and with 410 if that is before `begins`. */
+/** Answers watches with the events after their checkpoint, and with 410 if that is before `begins`. */
 function follow(fixture: FaultFixture, history: readonly object[], begins = 0): void {
   const versionOf = (change: object) => Number(JSON.stringify(change).match(/"resourceVersion":"(\d+)"/)?.[1]);
   fixture.server.script(isPlainWatch, (exchange) => {
@@ -163,7 +163,7 @@ test("a list may be older than a position that somebody came with while it was r
   expect([listsOf(old), listsOf(ahead)]).toEqual([["list relist from 5"], []]);
 });
 
-/** A list of two pages, the second of which is delayed. Its position has expired when it arrives. */
+/** A list of two pages, the second of which is delayed. Its checkpoint has expired when it arrives. */
 async function slowList(fixture: FaultFixture) {
   refusesWatchList(fixture);
   const subscriber = new RecordingSubscriber();

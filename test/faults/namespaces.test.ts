@@ -153,7 +153,7 @@ test("one empty list of a label's namespaces deletes nothing, and says what it w
   expect([source?.state, source?.cause, source?.message]).toEqual([
     "backoff",
     "doubt",
-    expect.stringContaining("most of what is known would be gone"),
+    expect.stringContaining("lacks most of the known objects"),
   ]);
   await it.fixture.clock.advance(30_000);
   await it.namespaces(3, teamA, listed(30));

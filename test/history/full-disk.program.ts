@@ -1,4 +1,4 @@
-// Runs on a small volume, given as argument: collects runs, fills the volume, and goes on collecting. Prints what came of it.
+// Runs on a small volume, given as argument: collects runs, fills the volume, and continues collecting. Prints what came of it.
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../runtime/base/clock.ts";

@@ -116,7 +116,7 @@ const fault = new WatchfireError("WF_MANIFEST_UNKNOWN_FIELD", { what: "colour is
 test.each<[string, string, (build: PromiseWithResolvers<Bundle>) => void, readonly string[]]>([
   ["finds nothing new", "a", (build) => build.resolve(bundle("a")), []],
   ["fails", "b", (build) => build.reject(new Error("no")), []],
-  ["succeeds", "b", (build) => build.resolve(bundle("b")), ["change taken up"]],
+  ["succeeds", "b", (build) => build.resolve(bundle("b")), ["change loaded"]],
 ])(
   "what is refused stays refused, and is said once, where a build that began before %s",
   async (_, hash, end, says) => {
@@ -136,13 +136,13 @@ test.each<[string, string, (build: PromiseWithResolvers<Bundle>) => void, readon
 );
 
 test("a part of the manifest that is refused is said once, and the rest is taken up", async () => {
-  const refused = new WatchfireError("WF_LEASE_SHARDS", { what: "its positions are in one shard" });
+  const refused = new WatchfireError("WF_LEASE_SHARDS", { what: "its checkpoints are in one shard" });
   const { live, said, swaps } = fixture();
   await live.start("start");
   const changed = live.update({ ...offer("b"), refused });
   await until("it waits", 5_000, async () => swaps.length === 1).then(() => swaps[0]?.resolve());
   await changed;
-  const once = ["change taken up", "a part of the manifest refused"];
+  const once = ["change loaded", "a part of the manifest refused"];
   expect([said, live.refusal]).toEqual([once, refused]);
   await live.update({ ...offer("b"), refused });
   expect([said, live.refusal]).toEqual([once, refused]);

@@ -43,7 +43,7 @@ test.each([
   async (_, found) => {
     const error = await taken(found);
     expect(error.code).toBe("WF_CHECKPOINT_ELSEWHERE");
-    expect(error.message).toContain("the positions of slot 5 went to");
+    expect(error.message).toContain("the checkpoints of slot 5 were moved to");
   },
 );
 

@@ -145,7 +145,7 @@ describe("a hostile handler harms only its own attempts:", () => {
     fixture.sandbox.unload(program.name);
   });
 
-  it("no innocent was charged with anything, and none of their events was lost", async () => {
+  it("no other function was charged with anything, and none of their events was lost", async () => {
     await innocents.stop();
     expect(innocents.begun).toBeGreaterThan(programs.length * 100);
     // Each event has one outcome: it succeeded, if necessary after interruptions.

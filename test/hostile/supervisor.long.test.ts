@@ -64,7 +64,7 @@ describe.runIf(whyNot === undefined)("a guest that has left its isolate, in the 
     expect(fixture.deaths).toEqual([]);
   });
 
-  it("ends with the whole container once it greets, uncharged to anybody; what ran runs again in the next one", async () => {
+  it("ends with the whole container once it connects, uncharged to anybody; what ran runs again in the next one", async () => {
     const { container, fixture, parent, errors, restart } = await pod();
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     fixture.answer = async () => {

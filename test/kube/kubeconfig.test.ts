@@ -31,13 +31,13 @@ async function refusal(text: string | Uint8Array, context?: string): Promise<str
 
 describe("a kubeconfig that cannot be used is refused in our words, with its place and what to do", () => {
   const cases: [what: string, text: string, said: string][] = [
-    ["an empty list", "[]", "config:1:1: the kubeconfig is no map"],
-    ["a word", "hello", "config:1:1: the kubeconfig is no map"],
+    ["an empty list", "[]", "config:1:1: the kubeconfig is not a map"],
+    ["a word", "hello", "config:1:1: the kubeconfig is not a map"],
     ["broken YAML", "clusters: [", "config:1:12: not valid YAML: "],
     ["clusters that are no list", whole.replace(/clusters:[\s\S]*?users/, "clusters: c\nusers"), "config:4:11 clusters: expected a list"],
     ["a name that stands twice", whole.replace("users:", "  - name: c\n    cluster: {}\nusers:"), 'config:7:11 clusters[1].name: "c" is the name of an entry before this one'],
     ["a cluster without a server", whole.replace(/{ server.*/, "{}"), "config: the cluster c has no server; write its address as `server: https://HOST:PORT`"],
-    ["a server that is no URL", whole.replace("https://127.0.0.1:1", "https:/127.0.0.1"), "config: the cluster c has a server that is no http or https URL"],
+    ["a server that is no URL", whole.replace("https://127.0.0.1:1", "https:/127.0.0.1"), "config: the cluster c has a server that is neither an http or https URL"],
     ["a token that is no text", whole.replace("t0p-secret", "{ t0p-secret: 1 }"), "config:9:20 users[0].user.token: expected a text"],
     ["a token of digits alone", whole.replace("t0p-secret", "4711"), "config:9:20 users[0].user.token: expected a text"],
     ["another kind", whole.replace("Config", "Pod"), "config:2:7 kind: expected Config"],

@@ -151,7 +151,7 @@ export class Laws {
     if (terminal && !this.putBack.has(delivery.id)) this.last.set(delivery.object.name, delivery);
   }
 
-  /** After each commit: the position on disk is never ahead of what is on disk, and never goes back. */
+  /** After each commit: the checkpoint on disk is never ahead of what is on disk, and never goes back. */
   checkDisk(): void {
     const [view] = this.disk.views.values();
     const cursor = view?.cursors.get("");

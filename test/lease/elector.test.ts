@@ -383,7 +383,7 @@ describe("a Lease", () => {
     expect(a.believes).toBe(false);
     expect(a.elector.candidacy).toEqual({ holder, obstacle: expect.stringContaining(said) });
     const told = { identity: identityOf("wf", 0), holder, reason: expect.stringContaining(said) };
-    expect(warnings).toEqual([[told, "lease held by a stranger"]]);
+    expect(warnings).toEqual([[told, "lease held by another program"]]);
   });
 
   test("whose stranger is gone is taken, and no replica is a stranger", async () => {

@@ -3,7 +3,7 @@ import type { LeaseApi } from "../../runtime/lease/lease-api.ts";
 import { changedLease, type LeaseRecord, microTime, readLease } from "../../runtime/lease/lease-record.ts";
 import type { VirtualClock } from "../virtual-clock.ts";
 
-/** The fate of one request. */
+/** The outcome of one request. */
 export interface Fate {
   /** Milliseconds until the request reaches the server, and from there until the answer is back. */
   readonly thereMs: number;

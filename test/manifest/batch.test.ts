@@ -12,8 +12,8 @@ it("a batch has a size and a wait, and without one events come one by one", asyn
 });
 
 it.each([
-  ["mode: Latest, batch: {}", "delivery.batch", "leaves some out"],
-  ["mode: Reconcile, batch: {}", "delivery.batch", "leaves some out"],
+  ["mode: Latest, batch: {}", "delivery.batch", "drops some"],
+  ["mode: Reconcile, batch: {}", "delivery.batch", "drops some"],
   ["batch: { maxSize: 1 }", "maxSize", "at least 2"],
   ["batch: { maxSize: 1001 }", "maxSize", "at most 1000"],
   ["batch: { maxWait: 2m }", "maxWait", "at most 60s"],

@@ -248,7 +248,7 @@ describe("loading a functions folder", () => {
       expect(functions).toEqual([]);
       expect(lines).toEqual([
         expect.stringMatching(
-          /^WF_MANIFEST_INVALID_VALUE f\/function\.yaml:7:86 .*__proto__: the key is no label's key/,
+          /^WF_MANIFEST_INVALID_VALUE f\/function\.yaml:7:86 .*__proto__: the key is not a label's key/,
         ),
       ]);
     }

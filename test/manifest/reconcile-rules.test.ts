@@ -28,24 +28,19 @@ describe("a manifest of mode Reconcile", () => {
   });
 
   it.each([
-    [
-      "no trigger without a key",
-      "{ mode: Reconcile }",
-      [pods(owner)],
-      "spec.triggers: no trigger watches a kind without a",
-    ],
+    ["no trigger without a key", "{ mode: Reconcile }", [pods(owner)], "spec.triggers: every trigger has a"],
     ["a resync without end", "{ mode: Reconcile, resync: 1ms }", [shops], "spec.delivery.resync: expected at least 1s"],
     [
       "objects of other namespaces than their keys', spread by namespace",
       "{ mode: Reconcile, shards: 8, shardBy: Namespace }",
       [shops, pods(owner)],
-      "spec.delivery.shardBy: a trigger's `key` may wake an object of another namespace",
+      "spec.delivery.shardBy: a trigger's `key` may run an object in a namespace that the trigger does not watch",
     ],
     [
       "schedules alone",
       "{ mode: Reconcile }",
       ["    - { schedule: { every: 1h } }"],
-      "spec.triggers: no trigger watches a kind without a `key`",
+      "spec.triggers: every trigger has a `key`",
     ],
     [
       "two triggers without a key",
@@ -57,7 +52,7 @@ describe("a manifest of mode Reconcile", () => {
       "owners of another kind",
       "{ mode: Reconcile }",
       [shops, pods("{ owner: { apiVersion: apps/v1, kind: ReplicaSet } }")],
-      "spec.triggers[1].key.owner: owners of kind ReplicaSet are no keys: this function reconciles Shop",
+      "spec.triggers[1].key.owner: owners of kind ReplicaSet are not keys: this function reconciles Shop",
     ],
     [
       "a key that says two things",
@@ -87,7 +82,7 @@ describe("a manifest of mode Reconcile", () => {
       "an object that is kept in part",
       "{ mode: Reconcile }",
       ["    - { watch: { apiVersion: v1, kind: Event, lastBody: Metadata } }"],
-      "spec.triggers[0].watch.lastBody: the handler's `object` is what is kept",
+      "spec.triggers[0].watch.lastBody: the handler's `object` is the stored state",
     ],
     ["a key in mode All", "{ mode: All }", [shops, pods(owner)], "spec.triggers[1].key: in mode All"],
     ["a key in mode Latest", "{ mode: Latest }", [shops, pods(owner)], "spec.triggers[1].key: in mode Latest"],
@@ -95,7 +90,7 @@ describe("a manifest of mode Reconcile", () => {
       "a key on a schedule",
       "{ mode: Reconcile }",
       [shops, '    - { schedule: { every: 1h }, key: { expression: "object.metadata.name" } }'],
-      "spec.triggers[1].key: a schedule is about no object",
+      "spec.triggers[1].key: a schedule has no object",
     ],
     [
       "a resync of events",

@@ -39,10 +39,10 @@ describe("a schedule", () => {
     ['cron: "* * * * * *"', "cron", "five fields"],
     ['cron: "@daily"', "cron", "five fields"],
     ['cron: "0 3 31 2 *"', "cron", "no day has such a time"],
-    ['cron: "0 3 * * *", timeZone: Europe/Berln', "timeZone", 'no time zone is called "Europe/Berln"'],
-    ["every: 1h, timeZone: UTC", "timeZone", "says nothing"],
+    ['cron: "0 3 * * *", timeZone: Europe/Berln', "timeZone", 'there is no time zone "Europe/Berln"'],
+    ["every: 1h, timeZone: UTC", "timeZone", "`every` has no time zone"],
     ["every: 500ms", "every", "at least 1s"],
-    ["every: 1m, jitter: 1m", "jitter", "no less than every"],
+    ["every: 1m, jitter: 1m", "jitter", "not less than every"],
     ["every: 1m, missed: Never", "missed", "expected"],
     ["evry: 1m, every: 1m", "evry", "did you mean every?"],
   ])("with { %s } is refused at %s", async (fields, path, what) => {

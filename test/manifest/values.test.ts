@@ -98,8 +98,10 @@ describe("a mistake is refused with file, line and column:", () => {
     expect(messages("a: x${list}\n${n}: b\nc: ${n\nd: ${ n }\n", "n: 1\nlist: [a]\n")).toEqual([
       expect.stringMatching(/^WF_MANIFEST_VALUE_INVALID function\.yaml:1:4: \$\{list\} is a list or a map/),
       expect.stringMatching(/^WF_MANIFEST_VALUE_INVALID function\.yaml:2:1: a name of a field/),
-      expect.stringMatching(/^WF_MANIFEST_VALUE_INVALID function\.yaml:3:4: \$\{n is no placeholder; .*write \$\$\{n/),
-      expect.stringMatching(/^WF_MANIFEST_VALUE_INVALID function\.yaml:4:4: \$\{ n \} is no placeholder/),
+      expect.stringMatching(
+        /^WF_MANIFEST_VALUE_INVALID function\.yaml:3:4: \$\{n is not a placeholder; .*write \$\$\{n/,
+      ),
+      expect.stringMatching(/^WF_MANIFEST_VALUE_INVALID function\.yaml:4:4: \$\{ n \} is not a placeholder/),
     ]);
   });
 
@@ -127,9 +129,9 @@ spec:
   });
 
   it("a file of values that is no map of names to values", () => {
-    expect(refusal("- a\n")).toMatch(/^WF_MANIFEST_VALUE_INVALID stage\.yaml:1:1: the file is no single map/);
+    expect(refusal("- a\n")).toMatch(/^WF_MANIFEST_VALUE_INVALID stage\.yaml:1:1: the file is not a single map/);
     expect(refusal("a: 1\n---\nb: 2\n")).toMatch(
-      /^WF_MANIFEST_VALUE_INVALID stage\.yaml:3:1: the file is no single map/,
+      /^WF_MANIFEST_VALUE_INVALID stage\.yaml:3:1: the file is not a single map/,
     );
     expect(refusal("")).toMatch(/^WF_MANIFEST_VALUE_INVALID stage\.yaml/);
     expect(refusal("a: [\n")).toMatch(/^WF_MANIFEST_SYNTAX stage\.yaml:/);

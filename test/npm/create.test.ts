@@ -86,7 +86,7 @@ it("a mistake is said in one line, and nothing is written", () => {
   const create = (...words: string[]) => project.run("npx", "create-watchfire", "--yes", ...words);
   expect(() => create("--name", "mine")).toThrow(/^WF_CLI_USAGE: name the folder .* --packages DIR; /m);
   expect(() => create("--template", "helo", "--packages", packages)).toThrow(/no template helo; there are hello, /);
-  expect(() => create("--name", "Mine!", "--packages", packages)).toThrow(/Mine! is no name for a package/);
+  expect(() => create("--name", "Mine!", "--packages", packages)).toThrow(/Mine! is not a name for a package/);
   expect(() => create("--name", "mine", "--packages", ".")).toThrow(/\. has no watchfire-runtime-[\d.]+\.tgz/);
   expect(() => create("--name", ".", "--packages", packages)).toThrow(/is not empty|is no name/);
   expect(readdirSync(project.folder).sort()).toEqual(["node_modules", "package-lock.json", "package.json"]);

@@ -162,7 +162,7 @@ describe("the endpoints", () => {
     ["POST", "/dead-letters/replay"],
     ["POST", "/dead-letters/drop"],
     ["GET", "/explain/greet?name=a"],
-  ])("%s %s is refused to whoever does not bear the token, though it shares the loopback", async (method, path) => {
+  ])("%s %s is refused to whoever does not have the token, even on the same loopback", async (method, path) => {
     for (const authorization of ["", "Bearer", "Bearer the-toke", "Bearer the-token2", token]) {
       const response = await ask(path, { method, headers: { authorization } });
       expect(response.status).toBe(401);
@@ -240,7 +240,7 @@ describe("the endpoints", () => {
     }
   });
 
-  it("no web page whose name leads here learns from /readyz why it refuses", async () => {
+  it("no web page whose name leads here learns from /readyz why it is not ready", async () => {
     const unready = { ready: () => false, obstacle: () => "greet waits for its list" };
     const foreign = await answeredAs("/readyz", "example.com", unready);
     expect(foreign).toEqual({ status: 503, text: "not ready\n" });

@@ -9,5 +9,5 @@ test("that the functions folder cannot be read is told once, and so is that it c
   const faults = [new WatchfireError("WF_MANIFEST_FOLDER", { what: "it is gone" })];
   const gone = { name: undefined, file: "functions", faults, isFolder: true };
   for (const refused of [[], [gone], [gone], [], []]) log.tell(refused);
-  expect(lines).toEqual(["functions folder refused", "functions folder mended"]);
+  expect(lines).toEqual(["functions folder refused", "functions folder fixed"]);
 });

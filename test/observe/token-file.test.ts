@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { keepToken, readToken } from "../../runtime/observe/token-file.ts";
 import { folderOf } from "../tools/folder.ts";
 
-test("a data folder's token is made once, in a file that its owner alone can read", () => {
+test("a data folder's token is made once, in a file that only its owner can read", () => {
   const folder = join(folderOf({}), "data");
   const token = keepToken(folder);
   expect(statSync(join(folder, "token")).mode & 0o777).toBe(0o600);

@@ -18,7 +18,9 @@ test("what cannot be saved is answered as taken and not done yet, with why, befo
   await clock.advance(14_000);
   await expect(answer).rejects.toMatchObject({
     code: "WF_RUNTIME_PENDING",
-    message: expect.stringMatching(/^WF_RUNTIME_PENDING: the drop is taken .* WF_CHECKPOINT_NATS_AWAY: the commit was/),
+    message: expect.stringMatching(
+      /^WF_RUNTIME_PENDING: the drop is accepted .* WF_CHECKPOINT_NATS_AWAY: the commit was/,
+    ),
   });
   work.resolve();
   await settle();

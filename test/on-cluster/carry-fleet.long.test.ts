@@ -43,7 +43,7 @@ const waitsFor = (replica: Replica, why: string) =>
   });
 
 describe.skipIf(natsProgram === undefined)("positions", () => {
-  test("go from a volume into a fleet, into one of other slots and back, and what happens meanwhile is told once", async () => {
+  test("move from a volume into a fleet, into one of other slots and back, and changes meanwhile are delivered once", async () => {
     await using world = await fixture(6, 1);
     const { on, fleet, nats } = world;
     const volume = await on.start("sqlite");

@@ -81,7 +81,7 @@ const command = (replica: Replica, words: string) =>
 // Objects that are created and deleted before a slot's first list are not delivered, so the writer starts once all replicas are
 // ready.
 describe.skipIf(natsProgram === undefined)("a fleet", () => {
-  test("repeats nothing as replicas come and go, and flags what a kill and a stopped replica make it repeat", async () => {
+  test("repeats nothing when replicas start and end, and flags what a killed or stopped replica makes it repeat", async () => {
     await using world = await fixture(10, 1);
     const { on, start } = world;
     const first = await start();

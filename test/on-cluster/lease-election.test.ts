@@ -93,7 +93,7 @@ describe("an election on a Lease", () => {
     await runtime.sees("so does its function", async () => (await runtime.function("greet"))?.message === obstacle);
     expect((await fetch(`${runtime.url}/readyz`)).status).toBe(200);
     await admin.patch(path(account), { metadata: { annotations: { seen: "again" } } });
-    const told = () => runtime.lines.filter(({ msg }) => msg === "lease held by a stranger");
+    const told = () => runtime.lines.filter(({ msg }) => msg === "lease held by another program");
     expect(told()).toMatchObject([{ level: "warn", holder: "a stranger" }]);
 
     await admin.patch(path(account), { spec: { holderIdentity: null } });

@@ -37,7 +37,7 @@ describe("the explanation of a function", () => {
       "a: each Secret (v1) in namespaces x, y, with its data",
       "b: each Deployment (apps/v1) everywhere, only its metadata, selected by labels app=web and fields metadata.name!=z",
       "c: each ConfigMap (v1) in namespaces with the labels team=a, as a whole",
-      expect.stringMatching(/^tick: no object, by the clock: \S/),
+      expect.stringMatching(/^tick: no object, on a schedule: \S/),
     ]);
   });
 

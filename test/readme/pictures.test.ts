@@ -1,6 +1,7 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { paints, pictureStyle } from "./picture-style.ts";
 import { read } from "./sections.ts";
 
 interface Segment {
@@ -15,6 +16,7 @@ interface TextBox {
   readonly right: number;
   readonly top: number;
   readonly bottom: number;
+  readonly size: number;
 }
 
 type Attributes = Readonly<Record<string, string>>;
@@ -43,15 +45,30 @@ function boxOf(text: string, attributes: Attributes): TextBox {
   const width = text.length * size * 0.6;
   const share = { middle: 0.5, end: 1 }[attributes["text-anchor"] ?? ""] ?? 0;
   const [left, base] = [Number(attributes.x) - width * share, Number(attributes.y)];
-  return { text, left, right: left + width, top: base - size * 0.8, bottom: base + size * 0.25 };
+  return { text, left, right: left + width, top: base - size * 0.8, bottom: base + size * 0.25, size };
 }
 
-/** Lines and texts of a picture, without the content of its `defs`. Groups pass their attributes on. */
+/** The four sides of a rectangle. */
+function sidesOf({ x = "0", y = "0", width, height }: Attributes): Segment[] {
+  const [left, top] = [Number(x), Number(y)];
+  const [right, bottom] = [left + Number(width), top + Number(height)];
+  const corners = [
+    [left, top],
+    [right, top],
+    [right, bottom],
+    [left, bottom],
+  ] as const;
+  return corners.map((from, index) => ({ from, to: corners[(index + 1) % 4] ?? from }));
+}
+
+/** Lines, sides of rectangles and texts of a picture, without the content of its `defs`. Groups pass their attributes on. */
 function drawn(svg: string): { lines: Segment[]; texts: TextBox[] } {
   const lines: Segment[] = [];
   const texts: TextBox[] = [];
   const groups: Attributes[] = [];
-  const tags = svg.replace(/<defs>[\s\S]*?<\/defs>/g, "").matchAll(/<(\/?)(svg|g|path|line|text)\b([^>]*)>([^<]*)/g);
+  const tags = svg
+    .replace(/<defs>[\s\S]*?<\/defs>/g, "")
+    .matchAll(/<(\/?)(svg|g|path|line|rect|text)\b([^>]*)>([^<]*)/g);
   for (const [, isEnd, name, tag = "", text = ""] of tags) {
     if (isEnd) {
       if (name !== "text") groups.pop();
@@ -60,6 +77,7 @@ function drawn(svg: string): { lines: Segment[]; texts: TextBox[] } {
     const attributes = { ...groups.at(-1), ...attributesOf(tag) };
     if (name === "svg" || name === "g") groups.push(attributes);
     else if (name === "text") texts.push(boxOf(text, attributes));
+    else if (name === "rect") lines.push(...sidesOf(attributesOf(tag)));
     else if (name === "path") lines.push(...segmentsOf(attributes.d ?? ""));
     else {
       const { x1, y1, x2, y2 } = attributes;
@@ -88,7 +106,10 @@ function crosses({ from, to }: Segment, { left, right, top, bottom }: TextBox): 
   return begin < end;
 }
 
-const pictures = globSync("runtime/docs/*.svg", { cwd: join(import.meta.dirname, "../..") });
+const pictures = globSync("**/*.svg", {
+  cwd: join(import.meta.dirname, "../.."),
+  exclude: (name) => /(^|\/)(node_modules|\.packages|\.image)(\/|$)/.test(name),
+}).filter((file) => file !== "deploy/chart/icon.svg");
 
 it.each(pictures)("no line runs through a word: %s", (file) => {
   const { lines, texts } = drawn(read(file));
@@ -102,4 +123,55 @@ it("a line through a word is found", () => {
     '<svg font-size="14"><g text-anchor="middle"><text x="387" y="198">checkpoint</text></g><path d="M815 175v18H287"/></svg>',
   );
   expect(lines.filter((line) => texts.some((text) => crosses(line, text)))).toHaveLength(1);
+});
+
+it("a side of a box through a word is found", () => {
+  const { lines, texts } = drawn(
+    '<svg font-size="14"><rect x="10" y="10" width="50" height="30"/><text x="20" y="30">checkpoint</text></svg>',
+  );
+  expect(lines.filter((line) => texts.some((text) => crosses(line, text)))).toHaveLength(1);
+});
+
+it.each(pictures)("has the drawing style of all pictures, and no colour apart from it: %s", (file) => {
+  const [beforeStyle = "", afterStyle = ""] = read(file).split(pictureStyle);
+  expect(afterStyle, "put `pictureStyle` of test/readme/picture-style.ts below the title").not.toBe("");
+  const drawing = beforeStyle + afterStyle;
+  expect(drawing.match(/<style|(?:fill|stroke|style)="|#[0-9a-f]{3,8}\b/g)).toBeNull();
+  const used = [...drawing.matchAll(/ class="([^"]*)"/g)].map(([, name = ""]) => name);
+  expect(used.filter((name) => !Object.hasOwn(paints, name))).toEqual([]);
+});
+
+it.each(pictures)(
+  "fits a telephone: narrow, with letters that can be read, and all words within the picture: %s",
+  (file) => {
+    const [, width, height] = /viewBox="0 0 (\d+) (\d+)"/.exec(read(file))?.map(Number) ?? [];
+    expect(width).toBeLessThanOrEqual(480);
+    const { texts } = drawn(read(file));
+    expect(texts.filter(({ size }) => size < 13)).toEqual([]);
+    const isInside = ({ left, right, top, bottom }: TextBox) =>
+      left >= 0 && top >= 0 && right <= (width ?? 0) && bottom <= (height ?? 0);
+    expect(texts.filter((text) => !isInside(text))).toEqual([]);
+  },
+);
+
+/** The relative luminance of WCAG 2. */
+function luminanceOf(colour: string): number {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5]
+    .map((start) => Number.parseInt(colour.slice(start, start + 2), 16) / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+const fillOf = (rule: string): string => /fill:(#\w+)/.exec(rule)?.[1] ?? "";
+
+it.each(["light", "dark"] as const)("words of a picture have a contrast of at least 4.5 on a %s page", (scheme) => {
+  const contrasts = (["ink", "soft"] as const).flatMap((text) =>
+    (["page", "box", "zone", "guest"] as const).map((ground) => {
+      const [low = 0, high = 0] = [text, ground]
+        .map((name) => luminanceOf(fillOf(paints[name]?.[scheme] ?? "")))
+        .sort((one, other) => one - other);
+      return { text, ground, contrast: (high + 0.05) / (low + 0.05) };
+    }),
+  );
+  expect(contrasts.filter(({ contrast }) => contrast < 4.5)).toEqual([]);
 });

@@ -51,6 +51,24 @@ describe("the docs", () => {
     expect(named.filter((page) => linesOf(page) > 151)).toEqual([]);
   });
 
+  const guide = globSync("runtime/docs/*.md", { cwd: root });
+
+  it.each(guide)("begin with one promise, and show an example, a table or a picture before the rules: %s", (page) => {
+    const [title = "", ...lines] = read(page).split("\n");
+    expect(title).toMatch(/^# /);
+    const first =
+      lines
+        .join("\n")
+        .trimStart()
+        .split(/\n\s*\n/)[0] ?? "";
+    expect(first, "the first paragraph is the page's promise").toMatch(/^[A-Z`]/);
+    expect(first.length).toBeLessThanOrEqual(240);
+    const shown = lines.findIndex((line) => /^(```|\||<img)/.test(line));
+    expect(shown).toBeGreaterThan(0);
+    const words = lines.slice(0, shown).join(" ").split(/\s+/).filter(Boolean).length;
+    expect(words, "words before the first example, table or picture").toBeLessThanOrEqual(70);
+  });
+
   it("link to headings that are there", () => {
     const anchorsOf = (file: string) =>
       [...read(file).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>

@@ -30,7 +30,7 @@ const recipes: readonly Recipe[] = [
     others: {
       "runtime/access/event-recorder.ts": noObject,
       "runtime/console/event-way.ts": "the console names a schedule as a step before the handler",
-      "runtime/control/record/recorder.ts": noObject,
+      "runtime/control/record/fixture.ts": noObject,
       "runtime/control/redeliver/redeliverer.ts": noObject,
       "runtime/engine/batch/batch-delivery.ts": noObject,
       "runtime/engine/work/attempt.ts": noObject,

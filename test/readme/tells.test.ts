@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { read } from "./sections.ts";
-import { countTells, tellsIn, tellsOfPages } from "./tells.ts";
+import { countTells, tellsIn, tellsOfMessages, tellsOfPages } from "./tells.ts";
 
 /** The counts of the last `npm run tells`, which writes lower counts and refuses higher ones. */
 const allowed: Readonly<Record<string, number>> = JSON.parse(read("test/readme/tells.json"));
@@ -11,6 +11,10 @@ it("each room has as many hard turns of phrase as `test/readme/tells.json` says,
 
 it("the pages that users read have no hard turn of phrase", () => {
   expect(tellsOfPages()).toEqual([]);
+});
+
+it("messages, hints, log lines and help have no hard turn of phrase", () => {
+  expect(tellsOfMessages()).toEqual([]);
 });
 
 it.each([

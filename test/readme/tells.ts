@@ -17,6 +17,19 @@ const tells: readonly RegExp[] = [
   /\b(?:comes|came|come) to\b/,
   /\bbeside\b/,
   /\bso that\b.*\bso that\b/,
+  /\b(?:mend(?:s|ed|ing)?|wardens?|tenants?|bystanders?|aftermath|fates?|errands?|spoilt|desks?)\b/,
+  /\b(?:lets? go of|goes on|went on|in doubt|brought down)\b/,
+  /^(?:Hears|Tells) of\b/,
+];
+
+/** Further phrases that make a message hard to read. A message is part of a sentence, so it has no beginnings to look at. */
+const messageTells: readonly RegExp[] = [
+  ...tells.filter((tell) => !tell.source.startsWith("^")),
+  /(?<!\bthere )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b)/,
+  /\bpositions?\b(?! of the bundle)/,
+  /\bgo on\b/,
+  /\bas it is\b/,
+  /\bof (?:your|their) own\b/,
 ];
 
 /** Packages, copies that builds create, and changelogs, which are generated from `.changeset/*.md`. */
@@ -64,6 +77,36 @@ const commentsOf = (source: string): string[] =>
 
 /** Sections that `npm run docs` and `npm run chart` generate from texts in code. */
 const generated = /<!-- (\w+) -->[\s\S]*?<!-- \/\1 -->/g;
+
+/** Rooms whose texts imitate Kubernetes, or that have no texts for users. */
+const hasNoMessages = /^runtime\/(?:cluster|cel|v8|bin|docs)\/|\.guest\.ts$|\/templates\//;
+
+/** The texts of a program that are at least three words, without the values that are put into them. Joined words and SQL are no texts. */
+const messagesOf = (source: string): string[] =>
+  [
+    ...source
+      .replace(/\/\*[\s\S]*?\*\//g, "")
+      .replace(/^\s*\/\/.*$/gm, "")
+      .matchAll(/"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g),
+  ]
+    .map(([, quoted, template]) =>
+      (quoted ?? template ?? "").replace(/\$\{[^}]*\}/g, "value").replace(/\\`[^`]*\\`/g, "code"),
+    )
+    .filter(
+      (text) =>
+        /[a-z]+ [a-z]+ [a-z]+/.test(text) &&
+        !/\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|FROM|WHERE)\b|=>/.test(text),
+    );
+
+/** Messages, hints, log lines and help with such a phrase, each with its file. */
+export const tellsOfMessages = (): string[] =>
+  filesOf("{runtime,sdk}/**/*.{ts,tsx}")
+    .filter((file) => !hasNoMessages.test(file))
+    .flatMap((file) =>
+      messagesOf(read(file))
+        .filter((text) => messageTells.some((tell) => tell.test(text)))
+        .map((text) => `${file}: ${text}`),
+    );
 
 /** The name of a test that a page cites for a promise; its wording is the test's. */
 const cited = /`[\w/.-]+\.test\.ts`: [^|)\n]+/g;

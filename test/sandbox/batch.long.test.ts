@@ -36,7 +36,7 @@ describe("a handler of batches", () => {
     expect(outcome).toMatchObject({ type: "failed", error: { message: expect.stringContaining(message) } });
   });
 
-  it("that throws has failed with all of it, also where a body is no JSON", async () => {
+  it("that throws has failed with all of it, also where a body is not JSON", async () => {
     expect((await outcomeOf("export default () => { throw new Error('no'); };")).outcome.type).toBe("failed");
     const fixture = fixtureForTest();
     await fixture.load("f", "export default () => {};");

@@ -144,5 +144,8 @@ it("an outbox whose last line V8 ended amid its writing is told to nobody", () =
 it("what is thrown and has no text, such as a proxy, is told of as that", async () => {
   const fixture = fixtureForTest();
   await fixture.load("f", "export default () => { throw new Proxy({}, { get() { throw 1; } }); };");
-  expect(await fixture.run("f")).toMatchObject({ type: "failed", error: { message: "an object that is no Error" } });
+  expect(await fixture.run("f")).toMatchObject({
+    type: "failed",
+    error: { message: "an object that is not an Error" },
+  });
 });

@@ -26,7 +26,7 @@ describe("an attempt that a limit ended", () => {
     const fixture = fixtureForTest();
     await fixture.load("f", "export default () => new Promise(() => {});");
     const error = await errorOf(fixture, { timeoutMs: 1000 });
-    expect(error.message).toContain("was not done after 1000 ms; it was waiting for none of its calls;");
+    expect(error.message).toContain("was not done after 1000 ms; it was not waiting for a call;");
     expect(error.stack).toMatch(/\n {4}its place is not known; the handler begins at .*f\.ts:1:1$/);
     expect(error.stack).not.toMatch(/^\s+at /m);
   });

@@ -62,7 +62,10 @@ describe("a rejection that nobody hears fails its attempt, with the error and th
     await fixture.load("text", handler(`  Promise.reject("text");`));
     await fixture.load("object", handler(`  Promise.reject({ a: 1 });`));
     expect(await failureOf(fixture, "text")).toMatchObject({ name: "Error", message: "text" });
-    expect(await failureOf(fixture, "object")).toMatchObject({ name: "Error", message: "an object that is no Error" });
+    expect(await failureOf(fixture, "object")).toMatchObject({
+      name: "Error",
+      message: "an object that is not an Error",
+    });
   });
 });
 

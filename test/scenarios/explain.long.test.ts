@@ -57,7 +57,7 @@ test("an event that did not fire is explained by the rule that kept it away, one
   await runtime.sees("a dead letter", async () => (await runtime.deadLetters()).some(({ name }) => name === "a"));
   await runtime.sees("the others have come so far", async () => {
     const lanes = await Promise.all(
-      ["retries", "blocks"].map(async (name) => check(await runtime.explain(name, team.name, "a"), "lane")),
+      ["retries", "blocks"].map(async (name) => check(await runtime.explain(name, team.name, "a"), "queue")),
     );
     const filtered = await Promise.all(["fields", "large", "odd"].map((name) => runtime.explain(name, team.name, "a")));
     return (
@@ -69,22 +69,22 @@ test("an event that did not fire is explained by the rule that kept it away, one
     ["elsewhere", other.name, "a", "namespace", `the trigger reads only ${team.name}`],
     ["labelled", team.name, "a", "labelSelector", "sync=true, but the object's labels are: sync=no"],
     ["named", team.name, "a", "fieldSelector", "metadata.name!=a leaves it out"],
-    ["deletions", team.name, "a", "events", "its Modified was filtered: Modified is none of its events: Deleted"],
-    ["fields", team.name, "a", "changedFields", "none of its changedFields differs: .data.w"],
+    ["deletions", team.name, "a", "events", "its Modified was filtered: Modified is not one of its events: Deleted"],
+    ["fields", team.name, "a", "changedFields", "its changedFields are unchanged: .data.w"],
     ["large", team.name, "a", "condition", "the condition large is false"],
     ["odd", team.name, "a", "conditionError", "the condition odd has no value: "],
     ["skips", team.name, "old", "initialEvents", "was there when the function was deployed, and initialEvents is Skip"],
-    ["retries", team.name, "a", "lane", "its Added failed in attempt 1 and waits for the next, with 1 more behind it"],
+    ["retries", team.name, "a", "queue", "its Added failed in attempt 1 and waits for the next, with 1 more behind it"],
     [
       "blocks",
       team.name,
       "a",
-      "lane",
-      "its Added failed in attempt 1 and blocks the lane, as onFailure asks, with 1 more behind it",
+      "queue",
+      "its Added failed in attempt 1 and blocks the object's queue, as onFailure asks, with 1 more behind it",
     ],
     ["gives-up", team.name, "a", "givenUp", "the handler failed with its Modified, which was given up after attempt 1"],
     ["fires", team.name, "a", "fired", "it did fire: the handler ended well with its Modified"],
-    ["fires", team.name, "nobody", "object", "there is none of this name"],
+    ["fires", team.name, "nobody", "object", "there is no object of this name"],
   ] as const;
   for (const [name, namespace, object, reason, says] of asked) {
     const found = await runtime.explain(name, namespace, object);
@@ -92,9 +92,9 @@ test("an event that did not fire is explained by the rule that kept it away, one
   }
   const large = await runtime.explain("large", team.name, "a");
   expect(check(large, "condition large")).toMatchObject({ passes: "no", says: "false; int(object.data.v) > 10" });
-  expect(large.next).toBe("a Modified with the object as it is now is filtered: the condition large is false");
+  expect(large.next).toBe("a Modified with the object in its current state is filtered: the condition large is false");
   const fires = await runtime.explain("fires", team.name, "a");
-  expect(fires.next).toBe("a Modified with the object as it is now reaches the handler");
+  expect(fires.next).toBe("a Modified with the object in its current state reaches the handler");
   expect(fires.runs).toMatchObject([{ type: "Modified", attempt: 1, outcome: "ok" }, { type: "Added" }]);
   const givenUp = await runtime.explain("gives-up", team.name, "a");
   expect(check(givenUp, "deadLetters")).toMatchObject({ passes: "no", says: expect.stringContaining("Error: no") });

@@ -23,7 +23,7 @@ const handler = `export default async (event) => {
 `;
 
 test.skipIf(!natsProgram)(
-  "a command that NATS keeps from being saved says that it is taken and not done yet, and is done when NATS goes on",
+  "a command that NATS keeps from being saved says that it is accepted and not done yet, and is done when NATS goes on",
   async () => {
     const folder = folderOf({});
     const server = await startNats();

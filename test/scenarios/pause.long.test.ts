@@ -13,7 +13,7 @@ test("a function that a command paused is told nothing, says so everywhere, also
   const command = (...args: string[]) => watchfire([...args, "--data", runtime.data]);
   expect(await command("pause", "greet")).toMatchObject({
     status: 0,
-    stdout: "greet is paused: what happens waits, in order\n",
+    stdout: "greet is paused: its events wait, in order\n",
   });
   expect((await command("pause", "greet")).stdout).toBe("greet was paused by a command before\n");
   await team.set("a", 2);
@@ -90,6 +90,6 @@ test("what is asked of a function that is not there, or where no runtime is, say
   const token = await watchfire(["pause", "greet", "--url", runtime.url, "--data", runtime.functions]);
   expect(token.stderr).toContain("WF_OBSERVE_TOKEN");
   const { stderr: nowhere } = await watchfire(["pause", "greet", "--data", runtime.functions]);
-  expect(nowhere).toContain("WF_CLI_UNREACHABLE: no runtime has said");
+  expect(nowhere).toContain("WF_CLI_UNREACHABLE: no runtime was started with this data folder");
   expect(await runtime.function("greet")).toMatchObject({ ready: true });
 });

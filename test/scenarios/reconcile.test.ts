@@ -51,7 +51,7 @@ function said(logFile: string, name: string): Said[] {
   return lines.map((line) => JSON.parse(line).fields as Said).filter(({ key }) => key.name === name);
 }
 
-test("a reconciler is woken by its object and by what counts for it, fails and asks for later; kill -9 keeps what it asked for", async () => {
+test("a reconciler is woken by its object and by what counts for it, fails and asks for later; kill -9 keeps the time that it asked for", async () => {
   const folder = folderOf({ "functions/shops/function.yaml": manifest, "functions/shops/handler.ts": handler });
   const cluster = await ClusterProcess.start(folder);
   onTestFinished(() => cluster.stop());

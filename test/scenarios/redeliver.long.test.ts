@@ -204,7 +204,7 @@ describe("a handler is told again", () => {
       [["--all", "--trigger", "triger"], 'has no trigger of this name, got "triger"; did you mean --trigger trigger?'],
       [
         ["--run", "u/1/Added"],
-        'WF_RUNTIME_NO_RUN: none of the last runs of greet, and none of its dead letters, has this ID, got "u/1/Added"',
+        'WF_RUNTIME_NO_RUN: no recent run of greet, and no dead letter of it, has this ID, got "u/1/Added"',
       ],
     ] as const;
     for (const [args, said] of refusals) {

@@ -68,7 +68,7 @@ test("what happened while it was down is told change by change where history has
   });
 });
 
-test("where history is gone, each net change is told once, flagged, deletions first and with the last known object", async () => {
+test("when history is gone, each net change is delivered once, flagged, deletions first and with the last known object", async () => {
   const team = await createTeam();
   const runtime = await install();
   for (const name of ["kept", "changed", "gone", "renewed"]) await team.make(name);
@@ -100,7 +100,7 @@ test("where history is gone, each net change is told once, flagged, deletions fi
   expect(runtime.told("follower")).toHaveLength(9);
 });
 
-test("what was in a handler when the process died comes again, flagged; what was done does not", async () => {
+test("an event that was in a handler when the process died is delivered again, flagged; a finished one is not", async () => {
   const team = await createTeam();
   const runtime = await install();
   const work = `if (event.object.metadata.name === "slow" && !event.redelivered) await new Promise(() => {});`;
@@ -122,7 +122,7 @@ test("what was in a handler when the process died comes again, flagged; what was
   expect(await runtime.metric("watchfire_redelivered_total")).toBe(1);
 });
 
-test("with initialEvents Skip nothing is told of what was there first, and every later change is, deletions included", async () => {
+test("with initialEvents Skip objects that existed first are not delivered, and every later change is, deletions included", async () => {
   const team = await createTeam();
   const runtime = await install();
   for (const name of ["first", "second"]) await team.make(name);

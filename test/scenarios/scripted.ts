@@ -90,7 +90,7 @@ export class Scripted {
     await this.runtime.sees("it backs off", () => this.runtime.clock.cutShort(...waits) > 0);
   }
 
-  /** The `count`th watch that resumes from a position. */
+  /** The `count`th watch that resumes from a checkpoint. */
   following(count = 1): Promise<Exchange> {
     return this.server.request(isFollowing, count);
   }

@@ -155,7 +155,7 @@ describe("wholeNumber", () => {
     );
   });
 
-  it("throws for a copy that was rounded, and for what is no whole number", () => {
+  it("throws for a copy that was rounded, and for what is not a whole number", () => {
     const { spec } = attempt(account(odd)).object;
     for (const id of [{ ...spec }.id, 0.5, "5", undefined]) {
       expect(() => wholeNumber({ id }, "id")).toThrow(RangeError);

@@ -51,7 +51,7 @@ const calls = async (kube: Kube, ctx: Context): Promise<void> => {
     ...shop,
     spec: { size: BigInt(shop.spec.size) },
   }));
-  // @ts-expect-error a name is no whole number
+  // @ts-expect-error a name is not a whole number
   await kube.create({ apiVersion: "shop.example/v1", kind: "Shop", metadata: { name: 5n }, spec: { size: 5 } });
   // @ts-expect-error a ConfigMap has no field of this name
   await kube.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, dta: {} });

@@ -18,7 +18,7 @@ async function held() {
   const created = lease.create({ holder: "a#1", durationMs: 10_000, transitions: 1 }, 3_000);
   await clock.advance(10);
   const record = await created;
-  if (record === "conflict") throw new Error("it is there already");
+  if (record === "conflict") throw new Error("it exists already");
   const server = { refusal: "" };
   const told: string[] = [];
   const tell = (fields: object, message: string) => void told.push(`${message} ${JSON.stringify(fields)}`);

@@ -48,6 +48,14 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 {{- end }}
 
+{{/* The field `annotations`, of (list $ ANNOTATIONS): those before the annotations of every object. Empty where there are none. */}}
+{{- define "watchfire.annotations" -}}
+{{- with merge (dict) (default dict (last .)) (default dict (first .).Values.commonAnnotations) }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{/* A text that may have been given as a number: in a file of values that is a float, which would be written as 2e+07. */}}
 {{- define "watchfire.text" -}}
 {{- if kindIs "float64" . }}{{ eq . (floor .) | ternary (int64 . | toString) (toString .) }}{{ else }}{{ toString . }}{{ end }}
@@ -85,12 +93,28 @@ release alone have an object, and this one outlives its release.
 {{- if or (kindIs "invalid" $tag) (eq (toString $tag) "") }}{{ .Chart.AppVersion }}{{ else }}{{ include "watchfire.text" $tag }}{{ end }}
 {{- end }}
 
+{{/* A parent chart's `global.imageRegistry` takes the place of the registry that the repository begins with. */}}
+{{- define "watchfire.repository" -}}
+{{- $path := .Values.image.repository }}
+{{- with (.Values.global).imageRegistry }}
+{{- printf "%s/%s" (trimSuffix "/" .) (regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $path "") }}
+{{- else }}
+{{- $path }}
+{{- end }}
+{{- end }}
+
 {{- define "watchfire.image" -}}
 {{- if .Values.image.digest }}
-{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- printf "%s@%s" (include "watchfire.repository" .) .Values.image.digest }}
 {{- else }}
-{{- printf "%s:%s" .Values.image.repository (include "watchfire.tag" .) }}
+{{- printf "%s:%s" (include "watchfire.repository" .) (include "watchfire.tag" .) }}
 {{- end }}
+{{- end }}
+
+{{/* A probe, of (list NAME PROBE OVERRIDES): the user's fields before the chart's. How it asks is the chart's. */}}
+{{- define "watchfire.probe" -}}
+{{ first . }}:
+  {{- toYaml (merge (dict) (default dict (last .)) (index . 1)) | nindent 2 }}
 {{- end }}
 
 {{- define "watchfire.store" -}}
@@ -102,7 +126,7 @@ release alone have an object, and this one outlives its release.
 {{- end }}
 
 {{/*
-Where positions are, to be carried over from there: `sqlite`, `kubernetes`, `nats`, or `fleet/SLOTS`. Empty where there are none, and
+Where checkpoints are, to be moved from there: `sqlite`, `kubernetes`, `nats`, or `fleet/SLOTS`. Empty where there are none, and
 where Helm sees no cluster. A Lease that says nothing is that of a pod which has not opened its volume yet.
 */}}
 {{- define "watchfire.from" -}}
@@ -117,7 +141,7 @@ where Helm sees no cluster. A Lease that says nothing is that of a pod which has
 {{- end }}
 {{- end }}
 
-{{/* Whether replicas that share the functions come, or come back, to a volume: its pod is one of them until positions are carried over. */}}
+{{/* Whether replicas that share the functions come, or come back, to a volume: its pod is one of them until checkpoints are moved. */}}
 {{- define "watchfire.keepsVolume" -}}
 {{- if and .Values.slots (eq (include "watchfire.from" .) "sqlite") }}true{{ end }}
 {{- end }}
@@ -132,7 +156,7 @@ bring a second pod first, which waits for the first to end, and would leave the 
 {{- if or .Values.slots $isFleets }}{{ min 1 .Values.replicas }}{{ else }}{{ .Values.replicas }}{{ end }}
 {{- end }}
 
-{{/* Which NATS keeps positions, or kept them before. */}}
+{{/* The NATS that has the checkpoints, or had them before. */}}
 {{- define "watchfire.natsArgs" -}}
 - --nats={{ .Values.nats.url }}
 {{- if .Values.nats.existingSecret.name }}

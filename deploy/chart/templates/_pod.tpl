@@ -6,10 +6,10 @@ metadata:
   labels:
     {{- include "watchfire.labelsAnd" (list . .Values.podLabels) | nindent 4 }}
   {{- $trusted := default list .Values.deployed.trust.keys | join "\n" }}
-  {{- with merge (empty $trusted | ternary dict (dict "watchfire.dev/trusted-keys" $trusted)) (default dict .Values.podAnnotations) }}
-  annotations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
+  {{- /* Clouds that give the account's pods an identity would give it to the executor as well. */}}
+  {{- $own := dict "eks.amazonaws.com/skip-containers" "executor" "azure.workload.identity/skip-containers" "executor" }}
+  {{- if $trusted }}{{ $_ := set $own "watchfire.dev/trusted-keys" $trusted }}{{ end }}
+  {{- include "watchfire.annotations" (list . (merge (dict) (default dict .Values.podAnnotations) $own)) | nindent 2 }}
 spec:
   serviceAccountName: {{ include "watchfire.account" . | quote }}
   # The token is mounted below, into the runtime's container alone.
@@ -27,6 +27,20 @@ spec:
   {{- end }}
   {{- with .Values.priorityClassName }}
   priorityClassName: {{ . | quote }}
+  {{- end }}
+  {{- with .Values.runtimeClassName }}
+  runtimeClassName: {{ . | quote }}
+  {{- end }}
+  {{- with .Values.dnsPolicy }}
+  dnsPolicy: {{ . }}
+  {{- end }}
+  {{- with .Values.dnsConfig }}
+  dnsConfig:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.hostAliases }}
+  hostAliases:
+    {{- toYaml . | nindent 4 }}
   {{- end }}
   terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
   securityContext:
@@ -80,6 +94,9 @@ spec:
         {{- if .Values.functionStatus.enabled }}
         - --function-status
         {{- end }}
+        {{- with .Values.extraArgs }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
       env:
         {{- include "watchfire.env" . | nindent 8 }}
       {{- with .Values.extraEnvFrom }}
@@ -89,21 +106,14 @@ spec:
       ports:
         - name: http
           containerPort: {{ .Values.port }}
-      startupProbe:
-        httpGet: { path: /livez, port: http }
-        periodSeconds: 1
-        timeoutSeconds: 3
-        failureThreshold: {{ .Values.startupSeconds }}
-      livenessProbe:
-        httpGet: { path: /livez, port: http }
-        periodSeconds: 10
-        timeoutSeconds: 5
-        failureThreshold: 3
-      readinessProbe:
-        httpGet: { path: /readyz, port: http }
-        periodSeconds: 2
-        timeoutSeconds: 3
-        failureThreshold: 3
+      {{- $livez := dict "httpGet" (dict "path" "/livez" "port" "http") }}
+      {{- $readyz := dict "httpGet" (dict "path" "/readyz" "port" "http") }}
+      {{- $startup := dict "periodSeconds" 1 "timeoutSeconds" 3 "failureThreshold" .Values.startupSeconds }}
+      {{- include "watchfire.probe" (list "startupProbe" (merge $startup $livez) (.Values.probes).startup) | nindent 6 }}
+      {{- $live := dict "periodSeconds" 10 "timeoutSeconds" 5 "failureThreshold" 3 }}
+      {{- include "watchfire.probe" (list "livenessProbe" (merge $live $livez) (.Values.probes).liveness) | nindent 6 }}
+      {{- $ready := dict "periodSeconds" 2 "timeoutSeconds" 3 "failureThreshold" 3 }}
+      {{- include "watchfire.probe" (list "readinessProbe" (merge $ready $readyz) (.Values.probes).readiness) | nindent 6 }}
       securityContext:
         {{- toYaml (default dict .Values.securityContext) | nindent 8 }}
       resources:

@@ -6,7 +6,7 @@ export const sandboxCodes = {
     "the handler is written for another `delivery.mode` than its manifest has",
     "use `defineReconciler` for `delivery.mode: Reconcile`, and `defineHandler` for any other",
   ),
-  WF_SANDBOX_LOAD: user("the handler's module failed while it was loaded", "mend the code at this place"),
+  WF_SANDBOX_LOAD: user("the handler's module failed while it was loaded", "fix the code at this place"),
   WF_SANDBOX_LOAD_TIME: user(
     "the handler's module did not finish loading in time",
     "do slow work inside the handler, not at the top level of its file",

@@ -27,7 +27,7 @@ const refusedWarnings: Readonly<Record<string, FaultText>> = {
   "empty-import-meta": {
     code: "WF_BUNDLE_ABSENT_NAME",
     what: "import.meta does not exist inside an isolate",
-    hint: "a handler has no file of its own; import what it needs",
+    hint: "a handler has no file; import what it needs",
   },
 };
 

@@ -121,7 +121,7 @@ export class Imports {
     if (from === undefined) return unresolved(path, "cannot be imported from here");
     if (path.endsWith(".node")) return nativeFault(path);
     if (path.startsWith("node:")) return builtinFault(path);
-    if (/^[a-z][a-z0-9+.-]+:/i.test(path)) return unresolved(path, "is no file and no package");
+    if (/^[a-z][a-z0-9+.-]+:/i.test(path)) return unresolved(path, "is neither a file nor a package");
     const folder = dirname(from);
     const isPath = isAbsolute(path) || /^\.\.?(?:\/|$)/.test(path);
     try {

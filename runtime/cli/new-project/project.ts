@@ -31,7 +31,7 @@ const packageNames = ["runtime", "sdk", "cluster"] as const;
 export function writeProject({ folder, template, packages, nodeMajor }: ProjectOptions): string[] {
   const name = basename(resolve(folder));
   if (!/^[a-z0-9][a-z0-9._-]{0,213}$/.test(name)) {
-    throw new ProjectError(`${name} is no name for a package: use small letters, digits and dashes`);
+    throw new ProjectError(`${name} is not a name for a package: use small letters, digits and dashes`);
   }
   if (listed(folder).some((each) => each !== ".git"))
     throw new ProjectError(`${folder} is not empty; name another folder`);
@@ -65,7 +65,7 @@ export function writeProject({ folder, template, packages, nodeMajor }: ProjectO
 export const addedNode = (nodeMajor: number): string | undefined =>
   nodeMajor >= oldestNode
     ? undefined
-    : `this Node is ${nodeMajor}, and the runtime needs ${oldestNode}: the project brings node@${material.tools.node} along, 190 MB`;
+    : `this Node is ${nodeMajor}, and the runtime needs ${oldestNode}: the project installs node@${material.tools.node}, 190 MB`;
 
 interface PackageOptions extends Pick<ProjectOptions, "nodeMajor"> {
   readonly name: string;

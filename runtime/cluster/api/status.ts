@@ -123,7 +123,7 @@ export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
 export const tooLarge = (limit: number): ApiError =>
   new ApiError(413, "RequestEntityTooLarge", `Request entity too large: limit is ${limit}`);
 
-/** 410; with a continue token the caller may go on inconsistently. */
+/** 410; with a continue token the caller may continue inconsistently. */
 export const expired = (message: string, resume?: string): ApiError =>
   new ApiError(410, "Expired", message, undefined, resume === undefined ? {} : { continue: resume });
 

@@ -125,7 +125,7 @@ function untilVisible(): Promise<void> {
   });
 }
 
-/** Hears of changes, and connects again when the runtime is back. An EventSource could not send the proof. */
+/** Receives changes, and connects again when the runtime is back. An EventSource could not send the proof. */
 export async function listen(): Promise<void> {
   if (isListening) return;
   isListening = true;

@@ -24,7 +24,7 @@ export interface ObjectFacts {
 }
 
 /** Checks whose failure keeps away every event of the object, whatever it contains. */
-const barriers = ["shard", "namespace", "source", "labelSelector", "fieldSelector", "lane"] as const;
+const barriers = ["shard", "namespace", "source", "labelSelector", "fieldSelector", "queue"] as const;
 
 type TriggerAnswer = Pick<TriggerExplanation, "reason" | "why">;
 
@@ -52,17 +52,17 @@ export function answerOf(facts: ObjectFacts, checks: readonly Check[]): TriggerA
 const labels: { readonly [why in Why]?: string } = {
   shard: "it belongs to a shard of another replica",
   namespace: "its namespace is not read",
-  source: "its source does not bring it",
+  source: "its source does not deliver it",
   labelSelector: "the label selector leaves it out",
   fieldSelector: "the field selector leaves it out",
-  lane: "an event of it waits",
+  queue: "one of its events waits",
   object: "there is no such object",
 };
 
 /** The event with which the handler is running now, if any. */
 function running({ report }: ObjectFacts, checks: readonly Check[]): TriggerAnswer | undefined {
   if (!report.lane?.running) return undefined;
-  return { reason: "fired", why: `it did fire: ${checks.find(({ name }) => name === "lane")?.says}` };
+  return { reason: "fired", why: `it did fire: ${checks.find(({ name }) => name === "queue")?.says}` };
 }
 
 /** The outcome of the object's last event; `undefined` if no event is recorded. */
@@ -96,17 +96,18 @@ function nothing({ report, trigger, live, show }: ObjectFacts): TriggerAnswer {
     return { reason: refused.type, why: `it has not met the conditions yet: ${why}` };
   }
   if (live.type === "there" && !report.known) {
-    return { reason: "source", why: "the object is there, and its source has not brought it yet" };
+    return { reason: "source", why: "the object is there, and its source has not delivered it yet" };
   }
-  const skips = trigger.initialEvents === "Skip" ? "; what was there at the deployment is skipped (initialEvents)" : "";
-  return { reason: "nothing", why: `nothing of it happened since the function was loaded${skips}` };
+  const skips =
+    trigger.initialEvents === "Skip" ? "; objects that existed at the deployment are skipped (initialEvents)" : "";
+  return { reason: "nothing", why: `it has had no event since the function was loaded${skips}` };
 }
 
 /** Describes the result of an event with the object's current state; `undefined` if such an event is impossible. */
 export function nextOf({ report, live, trigger, show }: ObjectFacts): string | undefined {
   const { next, position, wakes, isElsewhere } = report;
   if (isElsewhere || !next || !position || live.type !== "there" || !live.labels || !live.fields) return undefined;
-  const event = `${next.type === "Added" ? "an" : "a"} ${next.type} with the object as it is now`;
+  const event = `${next.type === "Added" ? "an" : "a"} ${next.type} with the object in its current state`;
   const heldBack = next.heldBack ?? (wakes && isNobody(wakes) ? wakes.now.heldBack : undefined);
   if (heldBack) return `${event} is filtered: ${because(heldBack, next.type, trigger, show)}`;
   return wakes ? show(`${event} wakes ${wokenBy(wakes)}`) : `${event} reaches the handler`;

@@ -19,7 +19,7 @@ export function checksOf(facts: ObjectFacts): Check[] {
     check("changedFields", ...changedFields(facts)),
     ...conditions(facts),
     ...key(facts),
-    check("lane", ...lane(facts)),
+    check("queue", ...lane(facts)),
     check("deadLetters", ...deadLetters(facts)),
   ];
 }
@@ -37,7 +37,7 @@ function shard({ report: { isElsewhere } }: ObjectFacts): Check[] {
 
 function namespace({ trigger: { namespaces }, namespace, report, live }: ObjectFacts): CheckAnswer {
   if (live.type === "misnamed") return ["no", live.why];
-  if (namespace === "" && namespaces.type === "all") return ["yes", "the object has none"];
+  if (namespace === "" && namespaces.type === "all") return ["yes", "the object has no namespace"];
   switch (namespaces.type) {
     case "all":
       return ["yes", "the trigger reads all namespaces"];
@@ -51,7 +51,7 @@ function namespace({ trigger: { namespaces }, namespace, report, live }: ObjectF
 }
 
 function source({ source: status, report: { position }, show }: ObjectFacts): CheckAnswer {
-  if (!position) return ["unknown", "none of the trigger's sources brings the object"];
+  if (!position) return ["unknown", "no source of the trigger has the object"];
   const { state, message } = status ?? { state: "starting", message: undefined };
   if (state !== "watching" && state !== "listing" && message) return ["no", show(`${state}: ${message}`)];
   if (!position.ready) return ["no", `${state}: its first list is not done`];
@@ -67,7 +67,7 @@ function object({ live, report: { known }, show }: ObjectFacts): CheckAnswer {
       return ["yes", `there, at ${resourceVersion}; ${known?.deleted ? "the trigger knows it as deleted" : told}`];
     }
     case "gone":
-      if (!known) return ["no", "there is none of this name, and the trigger has not seen one"];
+      if (!known) return ["no", "there is no object of this name, and the trigger has not seen one"];
       return [
         "no",
         `gone; the trigger knows ${known.deleted ? "that" : "it as there still"}, at ${known.resourceVersion}`,
@@ -97,7 +97,7 @@ function fieldSelector({ trigger: { fieldSelector: selector }, name, live }: Obj
   if (only !== undefined && only !== name) return ["no", `${selector} leaves it out`];
   if (live.type !== "there") return [selector === "" ? "yes" : "unknown", selector || "none"];
   if (live.fields) return ["yes", selector || "none"];
-  return ["no", selector === "" ? "the runtime's own Secrets are kept from functions" : `${selector} leaves it out`];
+  return ["no", selector === "" ? "functions cannot read the runtime's Secrets" : `${selector} leaves it out`];
 }
 
 function events({ trigger, report: { next } }: ObjectFacts): CheckAnswer {
@@ -109,11 +109,11 @@ function events({ trigger, report: { next } }: ObjectFacts): CheckAnswer {
 }
 
 function changedFields({ trigger, report: { next } }: ObjectFacts): CheckAnswer {
-  if (trigger.changedFields.length === 0) return ["yes", "none: any change counts"];
+  if (trigger.changedFields.length === 0) return ["yes", "empty: any change counts"];
   const fields = fieldsOf(trigger);
   if (!next || next.heldBack?.type === "events") return ["unknown", fields];
-  if (next.heldBack?.type === "changedFields") return ["no", `none differs from what the trigger knows: ${fields}`];
-  return ["yes", next.type === "Modified" ? `one differs: ${fields}` : `applies only to Modified: ${fields}`];
+  if (next.heldBack?.type === "changedFields") return ["no", `all are equal to the known state: ${fields}`];
+  return ["yes", next.type === "Modified" ? `at least one differs: ${fields}` : `applies only to Modified: ${fields}`];
 }
 
 /** Maximum characters of an expression that are shown. */
@@ -153,7 +153,7 @@ function key({ trigger, report: { wakes, next }, show }: ObjectFacts): Check[] {
 
 function lane({ report: { lane: found, waits }, trigger }: ObjectFacts): CheckAnswer {
   if (found) return waiting(found, trigger.name);
-  return waits ? ["no", "its events wait on disk for their turn"] : ["yes", "nothing of it waits"];
+  return waits ? ["no", "its events wait on disk for their turn"] : ["yes", "it has no waiting events"];
 }
 
 function waiting({ waiting: count, head, ...it }: LaneReport, trigger: string): CheckAnswer {
@@ -163,7 +163,10 @@ function waiting({ waiting: count, head, ...it }: LaneReport, trigger: string): 
   if (it.running) return ["yes", `${first} is with the handler, attempt ${Math.max(1, head.attempts)}${more}`];
   if (it.held) return ["no", `${first} waits: the function begins no attempt at present${more}`];
   if (it.blocked)
-    return ["no", `${first} failed in attempt ${head.attempts} and blocks the lane, as onFailure asks${more}`];
+    return [
+      "no",
+      `${first} failed in attempt ${head.attempts} and blocks the object's queue, as onFailure asks${more}`,
+    ];
   if (it.requeued) return ["no", `${first} waits: its handler asked by requeueAfter to be run again later${more}`];
   if (it.retrying && head.attempts === 0)
     return ["no", `${first} waits a while, since an attempt before it failed or was cut off${more}`];
@@ -173,7 +176,7 @@ function waiting({ waiting: count, head, ...it }: LaneReport, trigger: string): 
 
 function deadLetters({ letters, show }: ObjectFacts): CheckAnswer {
   const [last] = letters;
-  if (!last) return ["yes", "none of it"];
+  if (!last) return ["yes", "it has no dead letters"];
   const { letter, type, attempts, error, failedAt } = last;
   const when = new Date(failedAt).toISOString();
   const failed = `${error.code ?? error.name}: ${error.message.split("\n", 1)[0]}`;

@@ -33,7 +33,8 @@ function answerOf(
   isBusy: boolean,
   next: string,
 ): Pick<TriggerExplanation, "reason" | "why"> {
-  if (isBusy) return { reason: "lane", why: "a run waits, or is under way; the times that pass meanwhile wait for it" };
+  if (isBusy)
+    return { reason: "queue", why: "a run waits, or is under way; the times that pass meanwhile wait for it" };
   if (!last) return { reason: "nothing", why: `it has not run since the function was loaded; ${next}` };
   if (last.outcome === "ok") return { reason: "fired", why: `it did run: for ${last.resourceVersion}` };
   return { reason: "givenUp", why: `its run for ${last.resourceVersion} was given up after attempt ${last.attempt}` };

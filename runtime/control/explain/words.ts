@@ -10,9 +10,9 @@ export const fieldsOf = ({ changedFields }: Trigger): string =>
 export function because(why: HeldBack, type: EventType, trigger: Trigger, show: (text: string) => string): string {
   switch (why.type) {
     case "events":
-      return `${type} is none of its events: ${trigger.events.join(", ")}`;
+      return `${type} is not one of its events: ${trigger.events.join(", ")}`;
     case "changedFields":
-      return `none of its changedFields differs: ${fieldsOf(trigger)}`;
+      return `its changedFields are unchanged: ${fieldsOf(trigger)}`;
     case "condition":
       return `the condition ${why.condition} is false`;
     case "conditionError":
@@ -24,7 +24,7 @@ export function because(why: HeldBack, type: EventType, trigger: Trigger, show: 
     case "gone":
       return "it waited while the manifest was edited, and its object is gone";
     case "unselected":
-      return "it waited while the manifest was edited, and its trigger selects its object no more";
+      return "it waited while the manifest was edited, and its trigger no longer selects its object";
     case "backlog":
       return `more changes of the object waited than its share of the queue: a newer event replaces ${why.collapsed} of them`;
     case "key":
@@ -46,7 +46,7 @@ export const isNobody = (wakes: WakesNext): wakes is WakesNext & { readonly now:
 /** Describes the keys that run for the event. */
 export function wokenBy({ now, left }: WakesNext): string {
   const named = "keys" in now ? [list(now.keys)] : [];
-  return [...named, ...(left.length > 0 ? [`${list(left)}, for which it counts no more`] : [])].join(", and ");
+  return [...named, ...(left.length > 0 ? [`${list(left)}, for which it no longer counts`] : [])].join(", and ");
 }
 
 function list(keys: readonly string[]): string {

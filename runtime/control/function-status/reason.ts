@@ -41,13 +41,13 @@ export const reasons = [
   "ExecutorTooSmall",
   /** A change cannot be applied; the version before it continues to run. */
   "ChangeRefused",
-  /** It runs alone, because it brought executors down. */
+  /** It runs alone, because it ended executors. */
   "Quarantined",
   /** Its manifest or a command says that no handler starts. Events wait. */
   "Paused",
   /** It is gone from the functions; its checkpoints are kept for some time. */
   "Suspended",
-  /** It does not run for some time, because it brought executors down repeatedly. */
+  /** It does not run for some time, because it ended executors repeatedly. */
   "Parked",
   "InternalError",
 ] as const;

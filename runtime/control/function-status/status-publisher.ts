@@ -30,7 +30,7 @@ const mostDenied = 20;
 
 /** Explains how to install the definition. */
 const installation =
-  "install the chart with `crds.enabled=true`, or apply its `files/functions.watchfire.dev.yaml`; it is kept within a minute then";
+  "install the chart with `crds.enabled=true`, or apply its `files/functions.watchfire.dev.yaml`; it is then published within a minute";
 
 /** Status codes that concern a single object: bad request, too large, and not matching the definition. */
 const invalid: ReadonlySet<number> = new Set([400, 413, 422]);
@@ -111,14 +111,14 @@ export class StatusPublisher {
       let waitMs = roundMs;
       try {
         await this.round(signal);
-        if (this.warned) log.info({}, "function status kept again");
+        if (this.warned) log.info({}, "function status published again");
         this.warned = false;
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
         this.published = undefined;
         waitMs = Math.min(retryMs.from * 2 ** failures++, retryMs.to);
-        if (!this.warned) log.warn({ error: faultOf(error).message }, "function status not kept");
+        if (!this.warned) log.warn({ error: faultOf(error).message }, "function status not published");
         this.warned = true;
       }
       await pause(clock, waitMs, signal).catch(() => undefined);
@@ -171,7 +171,7 @@ export class StatusPublisher {
     const { log } = this.options;
     try {
       await write();
-      if (this.refused.delete(name)) log.info({ function: name }, "function status kept again");
+      if (this.refused.delete(name)) log.info({ function: name }, "function status published again");
     } catch (error) {
       if (error instanceof ApiError && error.status === 403) return error;
       if (!(error instanceof ApiError && invalid.has(error.status))) throw error;

@@ -83,7 +83,7 @@ export class Recorder {
   }
 
   private begin(of: string, wanted: number | undefined): string {
-    if (this.recordings.size >= mostRecordings) throw refused(`${mostRecordings} recordings go on already`, of);
+    if (this.recordings.size >= mostRecordings) throw refused(`${mostRecordings} recordings are running already`, of);
     const id = String(++this.number);
     const askedAt = this.clock.monotonic();
     this.recordings.set(id, { of, wanted, taken: [], bytes: 0, left: 0, askedAt, wake: () => {} });

@@ -111,7 +111,7 @@ export class Redeliverer {
     const trigger = run && triggers.find((each) => each.name === run.trigger);
     if (!run || !trigger) {
       throw new WatchfireError("WF_RUNTIME_NO_RUN", {
-        what: `none of the last runs of ${name}, and none of its dead letters, has this ID`,
+        what: `no recent run of ${name}, and no dead letter of it, has this ID`,
         actual: id,
       });
     }
@@ -136,7 +136,7 @@ export class Redeliverer {
     return new Map([[became, 1]]);
   }
 
-  /** Tells of one object, once its own events have been received. */
+  /** Reports on one object, once its own events have been received. */
   private async tell(
     { dispatch, sourceOf }: Retold,
     trigger: Trigger,

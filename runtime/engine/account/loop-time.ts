@@ -32,8 +32,8 @@ export interface LoopAccounts {
 
 /**
  * Divides the event loop's time among functions. Each has an account for the work that is done for it alone. Its work runs at
- * once while the function has used less than its share (a token bucket). Otherwise the work waits in the account's queue for a
- * turn. A turn is a few milliseconds for one of the waiting functions, then for the next (deficit round robin).
+ * once while the function has used less than its share (a token bucket). Otherwise the function is throttled: its work waits in
+ * the account's queue for a turn. A turn is a few milliseconds for one of the waiting functions, then for the next (deficit round robin).
  */
 export class LoopTime implements LoopAccounts {
   private readonly clock: Clock;

@@ -12,6 +12,7 @@ import type {
   StateWrite,
 } from "../../journal/batch.ts";
 import type { Checkpoint } from "../../journal/checkpoint.ts";
+import { largeBytes } from "../../v8/own-copy.ts";
 import { freeBytes, type WrittenBodies } from "../account/loop-time.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
 import type { DeadLetterCommand } from "./dead-letter-command.ts";
@@ -114,12 +115,20 @@ export class Commits {
     this.pending = new PendingBatch(this.nextRow++);
   }
 
+  /**
+   * Writes a row in the next commit. A large body joins it unless others wait to be written: then it follows, one in each commit,
+   * because other functions wait for a commit.
+   */
   putKnown(view: number, key: string, state: KnownState | undefined): void {
     this.bodies.forget(view, key);
     this.resting.take(view, key);
-    this.pending.putKnown(view, key, state);
-    const body = state?.body;
-    if (body && body !== "older" && body.length > freeBytes) this.chargeKnown(view, body);
+    const body = state?.body instanceof Uint8Array ? state.body : undefined;
+    if (state && body && body.length >= largeBytes && this.follows(view, key, body))
+      this.pending.putKnown(view, key, { ...state, body: undefined });
+    else {
+      this.pending.putKnown(view, key, state);
+      if (body && body.length > freeBytes) this.chargeKnown(view, body);
+    }
     if (state?.deleted)
       for (const row of this.openRows.recordDeletion(view, key, state.uid)) this.pending.putJournal(row);
     this.soon();
@@ -147,7 +156,7 @@ export class Commits {
   /**
    * Same as `putKnown`, for a change that was held back and differs from the stored row only in the resourceVersion. Row and body
    * are written within five seconds, and at a clean shutdown. The body is dropped if there is no room for it.
-   * @returns whether no position may pass the change before `hold` is released
+   * @returns whether no checkpoint may pass the change before `hold` is released
    */
   putKnownAtRest(
     view: number,
@@ -189,6 +198,11 @@ export class Commits {
     this.options.written?.charge(view, length);
     this.pending.addState(writes);
     this.soon();
+  }
+
+  private follows(view: number, key: string, body: Buffer): boolean {
+    const { clock, store } = this.options;
+    return store.writesBodies && this.bodies.take(view, key, body, clock.monotonic() - longestWaitMs);
   }
 
   private chargeKnown(view: number, body: Buffer): void {
@@ -360,10 +374,11 @@ export class Commits {
 
   /** Returns the last known body of an object, committed or not. */
   async body(view: number, key: string): Promise<KnownBody | undefined> {
-    const found = this.pending.bodyOf(view, key);
-    if (found) return found.body;
+    // The newest one, if there is one: the pending row of a large body is without it.
     const waiting = this.bodies.get(view, key);
     if (waiting) return waiting;
+    const found = this.pending.bodyOf(view, key);
+    if (found) return found.body;
     const written = this.writing?.bodyOf(view, key);
     const body = written ? written.body : await this.options.store.body(view, key);
     return body && this.resting.has(view, key) ? { ...body, isOlder: true } : body;
@@ -377,6 +392,11 @@ export class Commits {
   /** The error of the last commit; `undefined` if it succeeded. */
   get trouble(): WatchfireError | undefined {
     return this.failure;
+  }
+
+  /** The bytes of bodies in the next commit. */
+  get pendingBytes(): number {
+    return this.pending.bytes;
   }
 
   /** A pending promise while sources should pause. */

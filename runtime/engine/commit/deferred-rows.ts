@@ -1,4 +1,5 @@
 import type { KnownBody, KnownIdentity, KnownState, KnownWrite, LastBody } from "../../journal/batch.ts";
+import { apart, largeBytes } from "../../v8/own-copy.ts";
 
 /** The longest time that a body waits for a newer one of its object, in milliseconds. */
 export const longestWaitMs = 5_000;
@@ -16,6 +17,8 @@ const spareBytes = 256;
 /** The memory for last bodies that wait, shared by the slots of a replica. */
 export class BodyRoom {
   private used = 0;
+  /** The number of holders of each large body. A hundred triggers that receive an object hold one body. */
+  private readonly holders = new Map<Buffer, number>();
 
   hasRoomFor(bytes: number): boolean {
     return this.used + bytes <= mostBytes;
@@ -25,15 +28,33 @@ export class BodyRoom {
   hold(bytes: number): void {
     this.used += bytes;
   }
+
+  /** Adds a holder of a large body. Returns whether there was room. */
+  holdLarge(body: Buffer): boolean {
+    const holders = this.holders.get(body) ?? 0;
+    if (holders === 0) {
+      if (!this.hasRoomFor(body.length)) return false;
+      this.hold(body.length);
+    }
+    this.holders.set(body, holders + 1);
+    return true;
+  }
+
+  releaseLarge(body: Buffer): void {
+    const holders = this.holders.get(body) ?? 0;
+    if (holders > 1) this.holders.set(body, holders - 1);
+    else if (this.holders.delete(body)) this.hold(-body.length);
+  }
 }
 
 interface WaitingBody {
   /**
    * A buffer with the body at its start. A newer body overwrites it: a copy of each would live long enough to cost a full garbage
-   * collection.
+   * collection. A large body is held as it is, and never overwritten.
    */
   place: Buffer;
   length: number;
+  isLarge: boolean;
   /** The time at which the object's first unwritten body arrived. */
   readonly since: number;
 }
@@ -46,7 +67,8 @@ export class LastBodies {
   /** By view; the object that has waited longest is first. */
   private readonly views = new Map<number, Map<string, WaitingBody>>();
   private readonly room: BodyRoom;
-  private bytes = 0;
+  /** The latest `since` of all bodies. */
+  private latest = Number.NEGATIVE_INFINITY;
   private closed = false;
 
   constructor(room = new BodyRoom()) {
@@ -56,22 +78,52 @@ export class LastBodies {
   /** Stops accepting bodies, and releases the memory for others. */
   close(): void {
     if (this.closed) return;
+    for (const ofView of this.views.values()) for (const waiting of ofView.values()) this.free(waiting);
     this.closed = true;
-    this.room.hold(-this.bytes);
   }
 
-  /** Takes the body of an object whose row has an older one. Returns whether there was room. */
-  take(view: number, key: string, body: Buffer, now: number): boolean {
+  /**
+   * Takes the newest body of an object. Returns whether there was room.
+   * @param since now, or an earlier time for a body that must not wait as long as others
+   */
+  take(view: number, key: string, body: Buffer, since: number): boolean {
+    if (this.closed) return false;
     const before = this.views.get(view)?.get(key);
-    const fits = before !== undefined && before.place.length >= body.length;
-    const more = fits ? 0 : body.length + spareBytes - (before?.place.length ?? 0);
-    if (this.closed || (more > 0 && !this.room.hasRoomFor(more))) return false;
-    const place = fits ? before.place : Buffer.allocUnsafeSlow(body.length + spareBytes);
-    this.hold(more);
-    body.copy(place);
-    if (before) Object.assign(before, { place, length: body.length });
-    else this.ofView(view).set(key, { place, length: body.length, since: now });
+    const place = body.length >= largeBytes ? this.holdLarge(body, before) : this.copy(body, before);
+    if (!place) return false;
+    const waiting = { place, length: body.length, isLarge: body.length >= largeBytes };
+    if (before) Object.assign(before, waiting);
+    else this.enter(view, key, { ...waiting, since });
     return true;
+  }
+
+  private enter(view: number, key: string, waiting: WaitingBody): void {
+    const ofView = this.ofView(view).set(key, waiting);
+    if (waiting.since >= this.latest) this.latest = waiting.since;
+    else this.views.set(view, new Map([...ofView].toSorted(([, a], [, b]) => a.since - b.since)));
+  }
+
+  /** Holds a large body in place of the one before. Returns `undefined` if there is no room. */
+  private holdLarge(body: Buffer, before: WaitingBody | undefined): Buffer | undefined {
+    const place = apart(body);
+    if (!this.room.holdLarge(place)) return undefined;
+    if (before) this.free(before);
+    return place;
+  }
+
+  /** Copies a body into the memory of the one before, if it fits there. Returns `undefined` if there is no room. */
+  private copy(body: Buffer, before: WaitingBody | undefined): Buffer | undefined {
+    let place = before && !before.isLarge && before.place.length >= body.length ? before.place : undefined;
+    if (!place) {
+      const bytes = body.length + spareBytes;
+      const freed = before && !before.isLarge ? before.place.length : 0;
+      if (!this.room.hasRoomFor(bytes - freed)) return undefined;
+      if (before) this.free(before);
+      place = Buffer.allocUnsafeSlow(bytes);
+      this.room.hold(bytes);
+    }
+    body.copy(place);
+    return place;
   }
 
   get(view: number, key: string): KnownBody | undefined {
@@ -84,7 +136,7 @@ export class LastBodies {
     const ofView = this.views.get(view);
     const found = ofView?.get(key);
     if (!found) return;
-    this.hold(-found.place.length);
+    this.free(found);
     ofView?.delete(key);
     if (ofView?.size === 0) this.views.delete(view);
   }
@@ -116,9 +168,10 @@ export class LastBodies {
     return released;
   }
 
-  private hold(bytes: number): void {
-    this.bytes += bytes;
-    if (!this.closed) this.room.hold(bytes);
+  private free({ place, isLarge }: WaitingBody): void {
+    if (this.closed) return;
+    if (isLarge) this.room.releaseLarge(place);
+    else this.room.hold(-place.length);
   }
 
   private ofView(view: number): Map<string, WaitingBody> {
@@ -135,9 +188,9 @@ const mostRows = 100_000;
 /** The rows in one commit, which take a millisecond or two of it. */
 const commitRows = 512;
 
-/** Keeps a position from passing a change while its row rests. */
+/** Keeps a checkpoint from passing a change while its row rests. */
 export interface PositionHold {
-  /** The owner of that position. */
+  /** The owner of that checkpoint. */
   readonly owner: object;
   /** Called when the row goes into a commit, or another row replaces it. */
   readonly ended: () => void;
@@ -149,13 +202,13 @@ interface Resting {
   readonly hasBody: boolean;
   /** The time of the object's first change that is not recorded. */
   readonly since: number;
-  /** The hold on that change: until the position passes it, no later change is passed. */
+  /** The hold on that change: until the checkpoint passes it, no later change is passed. */
   readonly hold: PositionHold;
 }
 
 /**
  * Rows of objects whose last changes were held back, and that differ from the stored rows only in the resourceVersion. An object
- * that changes often needs only the newest of them. Meanwhile the first unrecorded change holds back the position, so that it is
+ * that changes often needs only the newest of them. Meanwhile the first unrecorded change holds back the checkpoint, so that it is
  * received again after a kill.
  */
 export class RestingRows {
@@ -164,7 +217,7 @@ export class RestingRows {
   private rows = 0;
 
   /**
-   * Adds a row. Returns whether this change holds back the position (`held`), or an earlier one does (`behind`); `undefined` if
+   * Adds a row. Returns whether this change holds back the checkpoint (`held`), or an earlier one does (`behind`); `undefined` if
    * the row cannot rest.
    */
   put(view: number, key: string, now: number, row: Omit<Resting, "since">): "held" | "behind" | undefined {

@@ -1,4 +1,4 @@
-// Door: what dispatch hands to the sandbox, and what comes back.
+// Interface between dispatch and the sandbox: deliveries and their results.
 
 import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { ObjectMeta } from "../../informer/scan/change.ts";

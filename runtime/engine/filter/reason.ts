@@ -1,4 +1,4 @@
-// Door: why an event is held back.
+// The reasons for which an event is held back, for other rooms.
 
 /**
  * Why a handler does not receive an event. A trigger's reasons are allocated once, so holding an event back allocates nothing.

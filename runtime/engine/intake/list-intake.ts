@@ -65,7 +65,7 @@ export interface ListIntakeParts {
   /** Ends a complete list. `deliver` delivers the differences that were not delivered while it was read. */
   complete(reading: ListIntake, to: ResourceVersion, deliver: Generator<void>): void;
   /**
-   * Ends an incomplete list, which is not a position. `hasDelivered` is true if it delivered something, so that only another
+   * Ends an incomplete list, which is not a checkpoint. `hasDelivered` is true if it delivered something, so that only another
    * list may follow.
    */
   abandon(entry: MarkEntry, hasDelivered: boolean): "counted" | "held";
@@ -129,7 +129,7 @@ export class ListIntake implements ListReceiver {
   }
 
   /**
-   * Compares resourceVersions for proof of a rewind. Only a list that continues from the position proves anything about
+   * Compares resourceVersions for proof of a rewind. Only a list that continues from the checkpoint proves anything about
    * deletions: in another selection an object returns that was never deleted. A live object on record cannot have an older state,
    * whatever the selection.
    */

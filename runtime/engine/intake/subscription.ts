@@ -71,7 +71,7 @@ interface SubscriptionParts {
     /** `undefined` if the function has used its share of the main thread's time for now. */
     judge(view: KnownObjects, judged: FilteredEventFields, body: Buffer): Verdict | undefined;
     refuses(view: KnownObjects, change: Change): HeldBack | undefined;
-    keepBacklog(): void;
+    keepBacklog(): Promise<void> | undefined;
     adopt(view: KnownObjects, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void;
     readonly congested: Promise<void> | undefined;
     full(isListing: boolean): Promise<void> | undefined;
@@ -489,13 +489,14 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     else this.aftermath.isListedUpTo(to);
     this.received = to;
     this.settle(entry);
-    queue.keepBacklog();
+    const kept = queue.keepBacklog();
     if (this.recorded) return;
     // If the store is lost for good, it reports that itself.
     const recorded = () => {
       this.recorded = true;
     };
-    void commits.sync().then(recorded, () => undefined);
+    const synced = kept ? kept.then(() => commits.sync()) : commits.sync();
+    void synced.then(recorded, () => undefined);
   }
 
   /** Whether a change was received before: its object's state, the last list or the mark covers it. */

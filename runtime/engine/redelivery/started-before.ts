@@ -146,7 +146,7 @@ function hasShown(
 }
 
 /**
- * Returns the position of the event's source: of its namespace or of all, whichever has a mark. A source that was left has no
+ * Returns the checkpoint of the event's source: of its namespace or of all, whichever has a mark. A source that was left has no
  * mark.
  */
 function cursorOf({ key }: StartedEvent, view: StoredView | undefined): Cursor | undefined {
@@ -164,7 +164,7 @@ function isPassed({ id, resourceVersion }: StartedEvent, cursor: Cursor | undefi
 }
 
 /**
- * Whether the known objects have the event, or something newer of its object. While an epoch has no position yet, the known state
+ * Whether the known objects have the event, or something newer of its object. While an epoch has no checkpoint yet, the known state
  * may be of the epoch before, whose resourceVersions cannot be compared. A deletion that was found may carry the last state's
  * resourceVersion.
  */

@@ -384,8 +384,8 @@ export class KnownObjects {
 
   /**
    * Applies a terminal event: its state is known from the next commit on.
-   * @param hold holds the position back, for an event that a position cannot have passed
-   * @returns whether the position must not pass the event before `hold` is released
+   * @param hold holds the checkpoint back, for an event that a checkpoint cannot have passed
+   * @returns whether the checkpoint must not pass the event before `hold` is released
    */
   apply(event: ObjectEvent, body: Buffer, { hash, matched, deliver }: Verdict, hold?: PositionHold): boolean {
     const wasPossiblyDelivered = this.possiblyDelivered.has(event.key);

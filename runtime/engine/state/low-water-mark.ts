@@ -2,13 +2,13 @@ import { isUpTo, newerOf, type ResourceVersion } from "../../base/resource-versi
 
 /** One received item, at its place in the order of arrival. */
 export interface MarkEntry {
-  /** Undefined for a list that is incomplete: it holds back later entries, and is not a position. */
+  /** Undefined for a list that is incomplete: it holds back later entries, and is not a checkpoint. */
   resourceVersion: ResourceVersion | undefined;
   /** The number of its events that are not terminal yet. */
   outstanding: number;
   /** True if nothing with the same resourceVersion can follow: a bookmark, or the end of a list. */
   readonly firm: boolean;
-  /** Set if a restart came after the entry: it is no longer a position. */
+  /** Set if a restart came after the entry: it is no longer a checkpoint. */
   over?: true;
   /** Called when everything up to and including the entry is terminal, just after the mark has moved. */
   reached?: () => void;
@@ -18,7 +18,7 @@ export interface MarkEntry {
 const roomy = 1_000;
 
 /**
- * A position that is never ahead of unfinished work. It is the resourceVersion of the newest entry for which that entry and all
+ * A checkpoint that is never ahead of unfinished work. It is the resourceVersion of the newest entry for which that entry and all
  * earlier ones are terminal. Entries finish in any order; those behind an unfinished one wait. The mark passes the
  * resourceVersion of an event only when something newer has followed, because two objects may share one.
  */
@@ -60,7 +60,7 @@ export class LowWaterMark {
     else this.pass({ resourceVersion, firm: false });
   }
 
-  /** Invalidates the entries before `entry` (default: all) as positions. The mark still waits until they are terminal. */
+  /** Invalidates the entries before `entry` (default: all) as checkpoints. The mark still waits until they are terminal. */
   restart(entry?: MarkEntry): void {
     this.mark = this.held = undefined;
     for (const before of this.entries.slice(this.head)) {

@@ -67,7 +67,7 @@ const shardFunctions: Readonly<Record<Sharding["by"], (key: string, shards: numb
   namespace: (key, shards) => shardOfNamespace(key.slice(0, key.indexOf("/")), shards),
 };
 
-/** Replaces the partitioning in a position's selection. A text that is not a watch's selection is returned unchanged. */
+/** Replaces the partitioning in a checkpoint's selection. A text that is not a watch's selection is returned unchanged. */
 export function replaceSharding(selection: string, sharding: Sharding): string {
   const parts = partsOf(selection);
   if (!parts) return selection;
@@ -75,7 +75,7 @@ export function replaceSharding(selection: string, sharding: Sharding): string {
   return selectionOf(labels, fields, sharding.shards === 1 ? undefined : formatSharding(sharding));
 }
 
-/** The partitioning that a position records; `undefined` if it is not recorded. */
+/** The partitioning that a checkpoint records; `undefined` if it is not recorded. */
 export const shardingIn = (selection: string): Sharding | undefined => parseSharding(partsOf(selection)?.[2]);
 
 /** The stored text of what a source selects, and of the part of it that a shard takes. */

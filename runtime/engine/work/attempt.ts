@@ -57,7 +57,7 @@ type FinishedAttempt = Exclude<Outcome, { readonly type: "interrupted" | "unbegu
 export interface EventSink {
   /** The number of events that it takes at once; 0 while they must wait. */
   readonly atOnce: number;
-  /** Whether this event must wait, while other events of the function may go on. */
+  /** Whether this event must wait, while other events of the function may continue. */
   refuses(event: LaneEvent): boolean;
   /** Whether it needs the object's previous state. */
   wantsOld(event: LaneEvent): boolean;

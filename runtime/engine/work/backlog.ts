@@ -51,7 +51,7 @@ const isOrdinary = (event: LaneEvent): boolean =>
   !event.isUnselected &&
   ordinary.has(event.flags.reason);
 
-/** Whether two events of a run may become one: their resourceVersions are of one epoch, and they hold the same position. */
+/** Whether two events of a run may become one: their resourceVersions are of one epoch, and they hold the same checkpoint. */
 const joins = (event: LaneEvent, next: LaneEvent): boolean =>
   givesWay(event, next) &&
   event.epoch === next.epoch &&
@@ -194,7 +194,7 @@ function gapOf(before: LaneEvent | undefined, { view, key, meta }: LaneEvent) {
 }
 
 /**
- * Keeps positions from passing the dropped events before their replacement has ended, or is on disk, so that after a kill all of
+ * Keeps checkpoints from passing the dropped events before their replacement has ended, or is on disk, so that after a kill all of
  * them are received again. On disk the replacement takes the place of the others in one commit.
  */
 function holdFor(gone: readonly LaneEvent[], standIn: LaneEvent, spill: Spill): void {

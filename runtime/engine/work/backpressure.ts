@@ -36,8 +36,8 @@ type Room = Pick<Spill, "fill" | "diskFill" | "onDisk" | "isSpent" | "holdsQueue
  * be measured only while it is behind, and is remembered, so a slow function holds its sources up once, for one check.
  *
  * A function that exceeds its share of the main thread's time has to be measured as quick first; otherwise each such function
- * would cost the others a check. A slow function that may write no more to disk is full: it accepts nothing. Its sources go on
- * without it, and it rejoins them from its position. A function that exceeds its share of the main thread's time may keep no more
+ * would cost the others a check. A slow function that may write no more to disk is full: it accepts nothing. Its sources continue
+ * without it, and it rejoins them from its checkpoint. A function that exceeds its share of the main thread's time may keep no more
  * on disk than in memory, since each of those bytes takes the thread twice.
  */
 export class Backpressure {

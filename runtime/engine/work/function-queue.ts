@@ -15,6 +15,7 @@ import type { Backpressure } from "./backpressure.ts";
 import { holdOf, type LaneEvent, type LoadedEvent, releaseMark, spilledEvent } from "./event.ts";
 import { countLanes, EventLane, inMemory, type LaneReport, sizeOf } from "./event-lane.ts";
 import type { FairShare } from "./fair-scheduler.ts";
+import { MarkPins } from "./mark-pins.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { ReadyQueue } from "./ready-queue.ts";
 import { afterLong, debounceWaitMs, msUntil } from "./retry.ts";
@@ -78,6 +79,7 @@ export class FunctionQueue {
   private readonly parts: QueueParts;
   private readonly lanes = new YoungMap<string, EventLane>();
   private readonly ready: ReadyQueue<EventLane>;
+  private readonly pins: MarkPins;
   private pinTimer: Timer | undefined;
 
   constructor(parts: QueueParts) {
@@ -87,6 +89,12 @@ export class FunctionQueue {
       recall: () => parts.attempts.recall(),
       retryAll: () => this.wakeAll(),
       pump: () => this.pump(),
+    });
+    this.pins = new MarkPins({
+      ...parts,
+      lanes: this.lanes,
+      gate: this.gate,
+      rest: (lane) => this.rest(lane),
     });
     parts.share.onTurn(() => this.pump());
   }
@@ -192,11 +200,9 @@ export class FunctionQueue {
     else this.enter(lane, event);
   }
 
-  /** Writes backlog events that hold the mark to disk. Their bodies stay in memory, since they may run next. */
-  keepBacklog(): void {
-    for (const lane of this.lanes.values()) {
-      this.parts.spill.pinAll(lane.pinned(Number.NEGATIVE_INFINITY));
-    }
+  /** Writes backlog events that hold the mark to disk. Returns a promise of the rest if they take several commits. */
+  keepBacklog(): Promise<void> | undefined {
+    return this.pins.keepBacklog();
   }
 
   /**
@@ -328,7 +334,7 @@ export class FunctionQueue {
     const { spill } = this.parts;
     // While the lane's next events are read from disk, nothing is shelved in front of them.
     if (lane.length <= kept || lane.reading || !spill.holdsQueues) return;
-    if (!spill.pinAll(lane)) return;
+    if (spill.pinAll(lane) !== "all") return;
     for (const event of lane.shelveFrom(kept)) spill.shelve(event);
   }
 
@@ -545,26 +551,16 @@ export class FunctionQueue {
   /** Searches at intervals for events that have held the mark for too long. */
   private watchPins(): void {
     if (this.pinTimer || this.gate.isStopped) return;
-    this.pinTimer = this.parts.clock.after(
+    const { clock } = this.parts;
+    this.pinTimer = clock.after(
       pinCheckMs,
       () => {
         this.pinTimer = undefined;
-        const before = this.parts.clock.monotonic() - pinnedMs;
-        for (const lane of this.lanes.values()) this.pinUpTo(lane, before);
+        void this.pins.pinLong(clock.monotonic() - pinnedMs);
         void this.refill();
         if (this.lanes.size > 0) this.watchPins();
       },
       { unref: true },
     );
-  }
-
-  private pinUpTo(lane: EventLane, limit: number): void {
-    const { spill, backlogs } = this.parts;
-    if (!spill.pinAll(lane.pinned(limit))) {
-      backlogs.collapse(lane, lane.within(spill.recordLimit));
-      spill.pinAll(lane.pinned(limit));
-    }
-    const { head, running, backoff } = lane;
-    if ((running || backoff) && head && head.receivedAt <= limit) this.rest(lane);
   }
 }

@@ -6,7 +6,7 @@ import type { CommitShare } from "../commit/commit-share.ts";
 import type { Commits, CursorOwner } from "../commit/commits.ts";
 
 /**
- * Name of the view that holds a reconciler's resync position. No trigger can have it, because a trigger's name is a DNS label.
+ * Name of the view that holds a reconciler's resync checkpoint. No trigger can have it, because a trigger's name is a DNS label.
  * The view counts as a schedule's, so a store copies it, merges it and retires it as one.
  */
 export const resyncTrigger = "(resync)";
@@ -15,10 +15,10 @@ export const resyncTrigger = "(resync)";
 const looksPerRound = 600;
 const lookMs = { least: 1_000, most: 60_000 };
 
-/** After a downtime the position moves at this multiple of real time until it has reached the present. */
+/** After a downtime the checkpoint moves at this multiple of real time until it has reached the present. */
 const catchUpFactor = 10;
 
-/** While no key's moment passes, the position is written once in this share of a round, and once a minute at most. */
+/** While no key's moment passes, the checkpoint is written once in this share of a round, and once a minute at most. */
 const recordsPerRound = 60;
 const leastRecordMs = 60_000;
 
@@ -29,9 +29,9 @@ interface ResyncParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly commits: Pick<Commits, "cursorMoved" | "dropCursor">;
-  /** The view that holds the position. */
+  /** The view that holds the checkpoint. */
   readonly view: number;
-  /** The position as the store has it; undefined if there was no resync before. */
+  /** The checkpoint as the store has it; undefined if there was no resync before. */
   readonly cursor: Cursor | undefined;
   /** The length of a round, in milliseconds; undefined: no resync. Read at each look, because it can be edited. */
   readonly everyMs: () => number | undefined;
@@ -47,7 +47,7 @@ interface ResyncParts {
  * Wakes each key once in a round. A key's moment in the round is a hash of its name, counted in wall time. So keys are
  * spread over the round, and a restart does not move them.
  *
- * The position is the wall time up to which every moment was served. It is on record with the rows of the last keys that it woke, or
+ * The checkpoint is the wall time up to which every moment was served. It is on record with the rows of the last keys that it woke, or
  * after them. So a moment that passes while no runtime is up is served after the next start.
  */
 export class Resync implements CursorOwner {
@@ -58,7 +58,7 @@ export class Resync implements CursorOwner {
   private lookedAt: number;
   /** Epoch milliseconds. */
   private position: number;
-  /** The position that was written last; `undefined` if the store has no position. */
+  /** The checkpoint that was written last; `undefined` if the store has no checkpoint. */
   private recorded: number | undefined;
 
   constructor(parts: ResyncParts) {
@@ -76,7 +76,7 @@ export class Resync implements CursorOwner {
     this.lookSoon();
   }
 
-  /** Ends looking, and has the position written with the next commit. */
+  /** Ends looking, and has the checkpoint written with the next commit. */
   stop(): void {
     this.isStopped = true;
     this.timer?.cancel();
@@ -154,7 +154,7 @@ export class Resync implements CursorOwner {
     this.parts.commits.cursorMoved(this);
   }
 
-  /** Drops the position, because there is no resync. One that an edit adds later starts from then. */
+  /** Drops the checkpoint, because there is no resync. One that an edit adds later starts from then. */
   private leave(): void {
     this.position = this.parts.clock.now();
     if (this.recorded === undefined) return;

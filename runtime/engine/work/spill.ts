@@ -233,8 +233,7 @@ export class Spill {
   /** Records that an event is in its lane's memory. */
   entered(event: LaneEvent): void {
     this.fresh++;
-    this.hold(event.size);
-    this.chunks.hold(event);
+    this.hold(this.chunks.hold(event));
   }
 
   /** Records that an event is terminal. */
@@ -252,11 +251,11 @@ export class Spill {
   }
 
   private releaseMemory(event: LaneEvent): void {
-    this.chunks.release(event);
+    const bytes = this.chunks.release(event);
     if (event.place === "disk") this.stubs--;
     else {
       this.fresh--;
-      this.hold(-event.size);
+      this.hold(-bytes);
     }
   }
 
@@ -275,13 +274,19 @@ export class Spill {
     if (event.place === "memory" && this.hasRoomFor(event.size)) this.write(event);
   }
 
-  /** Pins consecutive events of a lane, up to the first without room, because a lane has no holes. Returns whether all fit. */
-  pinAll(events: Iterable<LaneEvent>): boolean {
+  /**
+   * Pins consecutive events of a lane, up to the first without room, because a lane has no holes. Returns whether all fit.
+   * @param commitBytes "more" is returned once the next commit has so many bytes: the rest belongs into later ones. Default: all
+   * go into one commit
+   */
+  pinAll(events: Iterable<LaneEvent>, commitBytes = Number.POSITIVE_INFINITY): "all" | "full" | "more" {
     for (const event of events) {
+      if (event.place !== "memory") continue;
+      if (this.commits.pendingBytes >= commitBytes) return "more";
       this.pin(event);
-      if (event.place === "memory") return false;
+      if (event.place === "memory") return "full";
     }
-    return true;
+    return "all";
   }
 
   /** Stores an event with the time at which it is to run again. Once it is on disk, a restart waits for that time, too. */
@@ -309,12 +314,12 @@ export class Spill {
   /** Releases the body of an event that will wait, if the disk has it. Each attempt reads it back. */
   release(event: LaneEvent): void {
     if (event.place === "memory") return;
-    this.chunks.release(event);
+    const bytes = this.chunks.release(event);
     event.body = undefined;
     if (event.place === "disk") return;
     event.place = "disk";
     this.fresh--;
-    this.hold(-event.size);
+    this.hold(-bytes);
     this.stubs++;
   }
 

@@ -123,7 +123,7 @@ export class Catalogue {
 function otherShards({ file }: FunctionOffer["manifest"], asked: Sharding, runs: Sharding): WatchfireError {
   const [path, actual] = differing(asked, runs);
   const by = path === "spec.delivery.shards" ? "" : `, by ${runs.by}`;
-  const what = `its positions are in ${runs.shards === 1 ? "one shard" : `${runs.shards} shards${by}`}, and it runs so`;
+  const what = `its checkpoints are in ${runs.shards === 1 ? "one shard" : `${runs.shards} shards${by}`}, and it runs so`;
   return new WatchfireError("WF_LEASE_SHARDS", { what, place: { file }, path, actual });
 }
 

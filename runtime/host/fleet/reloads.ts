@@ -51,7 +51,7 @@ export class Reloads {
   /**
    * Reads the functions before the first slot is here.
    * @param waiting called with the reason for waiting for an API server, and with `undefined` when the wait ends
-   * @throws the signal's reason; errors that waiting does not mend
+   * @throws the signal's reason; errors that waiting does not resolve
    */
   first(signal: AbortSignal, waiting: (why: string | undefined) => void): Promise<void> {
     return this.next(async () => {

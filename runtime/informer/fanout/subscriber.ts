@@ -1,4 +1,4 @@
-// Door: the subscribers of a source. All calls are synchronous and must not throw; the source never waits for a handler.
+// Interface of the subscribers of a source. All calls are synchronous and must not throw; the source never waits for a handler.
 
 import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { ChangeType } from "../../manifest/function.ts";

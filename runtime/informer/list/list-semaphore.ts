@@ -1,7 +1,7 @@
 /** Lists that may run at once in one process: each is a snapshot that the API server holds for us. */
 const defaultSlots = 4;
 
-/** Limits the number of concurrent lists; the others wait. */
+/** Semaphore that limits the number of concurrent lists; the others wait. */
 export class ListSemaphore {
   private free: number;
   private readonly waiting: Array<() => void> = [];

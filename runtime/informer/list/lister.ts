@@ -37,7 +37,7 @@ const share = { eachMs: 5, mostMs: 100 };
 
 const doubt: RetryCause = {
   cause: "doubt",
-  message: "by this list most of what is known would be gone; a second one, 30 s later, decides",
+  message: "this list lacks most of the known objects; a second one, 30 s later, decides",
 };
 
 /** Subscribers that have received the list, and the resourceVersion at which it ends. */

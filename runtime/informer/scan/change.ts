@@ -1,4 +1,4 @@
-// Door: the values that a source delivers to its subscribers.
+// The values that a source delivers to its subscribers.
 
 import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { ChangeType } from "../../manifest/function.ts";

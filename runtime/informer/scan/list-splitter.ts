@@ -74,7 +74,7 @@ export class ListSplitter {
     try {
       document = JSON.parse(text);
     } catch {
-      throw new BadList("the list is cut short or no JSON");
+      throw new BadList("the list is cut short or not JSON");
     }
     const parsed = envelopeSchema.safeParse(document);
     if (!parsed.success) throw new BadList(`the list is not well formed: ${z.prettifyError(parsed.error)}`);
@@ -192,7 +192,7 @@ export class ListSplitter {
 
   private keep(bytes: Buffer): void {
     this.envelopeLength += bytes.length;
-    if (this.envelopeLength > envelopeLimit) throw new BadList("the list says too much beside its items");
+    if (this.envelopeLength > envelopeLimit) throw new BadList("the list has too much text outside of its items");
     this.envelope.push(Buffer.from(bytes));
   }
 

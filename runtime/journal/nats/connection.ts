@@ -189,7 +189,7 @@ export class Nats {
   }
 
   /**
-   * Records in the streams that they have lost acknowledged messages, so that every slot that is opened from now on is in doubt:
+   * Records in the streams that they have lost acknowledged messages, so that every slot that is opened from now on counts as incomplete:
    * its own messages may be gone too. Does nothing if another replica has done so.
    * @param before the identity that the streams had when they were whole
    * @throws what the client throws
@@ -214,7 +214,7 @@ export class Nats {
 
   /** The error for streams that hold checkpoints of another cluster. */
   othersStreams(owner: string): WatchfireError {
-    return otherCluster(`the positions of the stream ${this.logStream} on NATS are`, owner, this.cluster, natsHint);
+    return otherCluster(`the checkpoints of the stream ${this.logStream} on NATS are`, owner, this.cluster, natsHint);
   }
 
   /** Maximum message size, in bytes, including headers. */
@@ -286,7 +286,7 @@ export class Nats {
 
 /** The hint for whoever finds checkpoints of another cluster. */
 const natsHint =
-  "give each cluster an account of NATS of its own (runtime/docs/nats.md#rights). Where that cluster is gone for good, delete its three streams";
+  "give each cluster a separate account on NATS (runtime/docs/nats.md#rights). If that cluster no longer exists, delete its three streams";
 
 /** The bucket for snapshots and for everything larger than a message. */
 const bucketOf = (name: string): string => `watchfire-${name}`;

@@ -104,8 +104,8 @@ export const corrupt = (
   cause?: unknown,
 ): WatchfireError =>
   new WatchfireError("WF_CHECKPOINT_CORRUPT", {
-    what: `the positions of ${logSubject}.${slot} on NATS cannot be used: ${why}`,
-    hint: `run \`nats stream purge ${logStream} --subject ${logSubject}.${slot}\`: what the slot knew is gone then, all is listed, and what may be a repeat is flagged. Or end all replicas, and restore the streams from a copy`,
+    what: `the checkpoints of ${logSubject}.${slot} on NATS cannot be used: ${why}`,
+    hint: `run \`nats stream purge ${logStream} --subject ${logSubject}.${slot}\`: the slot then starts without checkpoints, lists everything, and flags possible repeats. Or end all replicas, and restore the streams from a copy`,
     cause,
   });
 

@@ -118,7 +118,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
       nats.users.add(store.user);
       return store;
     } catch (error) {
-      const fault = natsFault(error, "positions could not be read");
+      const fault = natsFault(error, "checkpoints could not be read");
       // A body that is still to be deleted could be one that the slot's next owner writes.
       bodies.end(fault);
       throw fault;
@@ -355,7 +355,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
   }
 
   /**
-   * Writes a snapshot while commits go on, and then deletes the log that it contains. Also called internally when the log is
+   * Writes a snapshot while commits continue, and then deletes the log that it contains. Also called internally when the log is
    * long.
    */
   snapshot(): Promise<void> {

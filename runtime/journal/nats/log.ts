@@ -296,4 +296,4 @@ export const fenced = (by: number | undefined): WatchfireError =>
   new WatchfireError("WF_CHECKPOINT_FENCED", { what: "another replica has opened its subject on NATS", actual: by });
 
 export const rewound = (what: string, actual: unknown): WatchfireError =>
-  new WatchfireError("WF_CHECKPOINT_REWOUND", { what: `of the stream of positions: ${what}`, actual });
+  new WatchfireError("WF_CHECKPOINT_REWOUND", { what: `of the stream of checkpoints: ${what}`, actual });

@@ -72,7 +72,7 @@ export async function takeSlot(
     }
     const loss = lossOf(last, witness?.read() ?? "", streams, nats.loneServer);
     const previousEnd = endOf(last, loss);
-    if (isThere && previousEnd === "new") throw notThere("NATS holds no positions");
+    if (isThere && previousEnd === "new") throw notThere("NATS holds no checkpoints");
     const moved = before?.end.startsWith("moved:") ? before.end.slice("moved:".length) : undefined;
     const { snapshot } = before ?? {};
     const note: Note = { fence, end: "running", inDoubt: previousEnd === "power-loss", streams, snapshot };
@@ -105,7 +105,7 @@ export async function readSlot({ nats, slot, clock }: SlotReadOptions): Promise<
     await log.entries(sequence, (entry) => void applyEntry(disk, entry), last.sequence);
     return disk;
   } catch (error) {
-    throw natsFault(error, "positions could not be read");
+    throw natsFault(error, "checkpoints could not be read");
   }
 }
 
@@ -125,7 +125,7 @@ function lossOf(
   if (witnessed !== streams || (last && last.note.streams !== streams))
     return rewound("one of the streams was created again", streams);
   if (last?.note.end !== "running" || last.note.server === undefined || last.note.server === server) return undefined;
-  return rewound("its server, which is no cluster, was started again and may have lost the last commits", server);
+  return rewound("its server, which is not a cluster, was restarted and may have lost the last commits", server);
 }
 
 function endOf(last: LastMessage | undefined, loss: WatchfireError | undefined): PreviousEnd {

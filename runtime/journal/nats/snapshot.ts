@@ -13,7 +13,7 @@ const partRows = 2_000;
 const partEvents = 100;
 
 /**
- * Writes the whole memory to the object store, part by part, while commits go on. Each part has its rows as they are when it is
+ * Writes the whole memory to the object store, part by part, while commits continue. Each part has its rows as they are when it is
  * written, so a snapshot is only consistent together with the log since its beginning. Returns its size in bytes.
  */
 export async function writeSnapshot(nats: Nats, object: string, disk: MemoryDisk): Promise<number> {

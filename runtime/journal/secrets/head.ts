@@ -78,7 +78,7 @@ export async function readDisk(
     for (const entry of framesOf(log)) applyEntry(disk, await unpack(entry));
   } catch (cause) {
     if (cause instanceof WatchfireError) throw cause;
-    throw corrupt(name, "what it holds cannot be read", cause);
+    throw corrupt(name, "its content cannot be read", cause);
   }
   return disk;
 }

@@ -99,7 +99,7 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
       const name = names[0] ?? "";
       const secret = await secrets.read(name);
       const found = readHead(secret, name);
-      if (!found && isThere) throw notThere("the Secrets hold no positions");
+      if (!found && isThere) throw notThere("the Secrets hold no checkpoints");
       if (isOutrun(fence, found?.fence)) {
         const raised = await raise?.(found.fence.number);
         if (!raised) throw fenced(found.fence);
@@ -257,7 +257,7 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
     const count = slotsOf(bytes);
     if (count > most) {
       throw new WatchfireError("WF_CHECKPOINT_FULL", {
-        what: `what is to be kept takes ${count} Secrets of ${slotBytes / 1024} KiB, and ${most} can be used`,
+        what: `the checkpoints need ${count} Secrets of ${slotBytes / 1024} KiB, and ${most} can be used`,
       });
     }
     const slots = free.slice(0, count);
@@ -340,6 +340,6 @@ const asFault = (error: unknown): WatchfireError =>
     ? error
     : new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", {
         what: `the Secrets could not be written: ${error instanceof Error ? error.message : String(error)}`,
-        hint: "it is tried again; handlers go on for 15 s",
+        hint: "it is tried again; handlers continue for 15 s",
         cause: error,
       });

@@ -36,7 +36,7 @@ export class DataFolder {
   /** @throws WatchfireError WF_CHECKPOINT_ELSEWHERE if the checkpoints were moved to another journal */
   open(): Checkpoint {
     if (!this.holdsPositions && existsSync(this.aside))
-      throw elsewhere("the folder's positions were moved into Secrets, or onto NATS");
+      throw elsewhere("the folder's checkpoints were moved into Secrets, or onto NATS");
     const store = new Checkpoint(new SqliteJournal({ folder: this.data, clock: this.clock }));
     rmSync(this.copied, { force: true });
     return store;

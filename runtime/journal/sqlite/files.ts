@@ -22,7 +22,7 @@ export const filesOf = (file: string): readonly string[] => [file, `${file}-wal`
 /**
  * Checks that the file can be written, before SQLite opens it. SQLite opens an unwritable file for reading, and then its lock
  * locks nothing. Files that it creates next to it would get the file's mode, and would block the next start even after that is
- * mended.
+ * fixed.
  * @throws WatchfireError WF_CHECKPOINT_READ_ONLY with the name of the file, or of the folder if the file does not exist yet
  */
 export function assertWritable(file: string): void {
@@ -82,7 +82,7 @@ function isLink(path: string): boolean {
 export function assertFilled(file: string): void {
   const log = `${file}-wal`;
   const size = (path: string) => statSync(path, { throwIfNoEntry: false })?.size;
-  if (size(file) === 0) throw damaged("it is empty, and has no positions left", file);
+  if (size(file) === 0) throw damaged("it is empty, and has no checkpoints left", file);
   if (size(file) === undefined && size(log)) throw damaged("it is the log of a file that is not there", log);
 }
 

@@ -24,7 +24,7 @@ const shortPassMs = 3;
 const mostPasses = 6;
 
 /**
- * Program of the thread that copies the log into the file, with a separate connection. Passes that run while commits go on leave
+ * Program of the thread that copies the log into the file, with a separate connection. Passes that run while commits continue leave
  * less and less to copy. The final pass holds the lock, and then the log starts over. SQLite syncs the first frame of the new log
  * together with its header, and truncates the log to its share. The thread writes that frame, with a row that it inserts and
  * deletes, so that no commit waits for the sync.

@@ -171,7 +171,8 @@ export function takeOver(
   db.exec(`${knownLog} PRAGMA user_version = ${schemaVersion};`);
   addColumns(db);
   const meta = db.prepare("SELECT boot, clean, fence FROM meta").get();
-  if (!meta) throw new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its first record is gone", place: { file } });
+  if (!meta)
+    throw new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its first record is missing", place: { file } });
   const fence = Number(meta.fence) + 1;
   const previousEnd = meta.clean === 1 ? "clean" : meta.boot === boot ? "killed" : "power-loss";
   // After a power loss no boot is recorded, so that the next end also counts as a power loss unless it is clean.

@@ -20,7 +20,7 @@ const largeNumber = "a large BigInt";
 
 /** isolated-vm's message for a value that it cannot copy, and the guest's message for the same. */
 const uncopied = "An object was thrown from supplied code within isolated-vm";
-const noError = "an object that is no Error";
+const noError = "an object that is not an Error";
 
 /**
  * Converts the value with which an entry was rejected. isolated-vm passes on the first unhandled rejection of the isolate, if it

@@ -89,7 +89,7 @@ export function errorJson(error: unknown): string {
 }
 
 /** Message for a thrown object without text. isolated-vm's own message for it would not help. */
-const noError = "an object that is no Error";
+const noError = "an object that is not an Error";
 
 /** The executor's bound and replacement for a BigInt whose conversion to text would take long (executor/rejection.ts). */
 const manyBits = 2n ** 1024n;

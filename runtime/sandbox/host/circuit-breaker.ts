@@ -102,7 +102,7 @@ export class CircuitBreaker {
   private slates = mostSlates;
   private slateAt = 0;
 
-  /** Number of executors that it brought down. */
+  /** Number of executors that it ended. */
   get kills(): number {
     return this.deaths;
   }

@@ -235,7 +235,7 @@ export class ExecutorHandle {
     if (!("tenant" in frame)) return;
     const { tenant: id } = frame;
     if (id > this.lastTenant || id === 0) {
-      this.process.kill("breach", `it speaks of tenant ${id}, which it never had`);
+      this.process.kill("breach", `it names function ${id}, which it does not have`);
       return;
     }
     // Also for a function that was unloaded meanwhile, because its executor ends all the same.

@@ -41,7 +41,7 @@ function whatHappened(reason: EndReason, said: GuestError | undefined, limits: L
  */
 function waitOf(said: GuestError | undefined): string {
   if (said?.name !== "Waiting") return "";
-  return said.message === "" ? "; it was waiting for none of its calls" : `; it was waiting for ${clean(said.message)}`;
+  return said.message === "" ? "; it was not waiting for a call" : `; it was waiting for ${clean(said.message)}`;
 }
 
 /**

@@ -75,7 +75,7 @@ export class GuestWords {
 
   /** Logs a failed call that its handler did not await. */
   unheard(caller: Caller, fields: Record<string, unknown>): void {
-    this.once("call", caller, "a call that its handler did not wait for came to nothing", async () => fields);
+    this.once("call", caller, "a call that its handler did not wait for had no effect", async () => fields);
   }
 
   /**

@@ -50,13 +50,13 @@ export interface HostedState {
   readonly state: "loading" | "ready" | "quarantined" | "parked" | "failed";
   /** Describes what is wrong; empty if nothing is. */
   readonly detail: string;
-  /** Number of executors it brought down since its code was loaded. */
+  /** Number of executors that it ended since its code was loaded. */
   readonly kills: number;
 }
 
 /** Callbacks of a hosted function. */
 export interface HostedListener {
-  /** It brought an executor down. `isProven`: it had the executor to itself. */
+  /** It ended an executor. `isProven`: it had the executor to itself. */
   killed(killer: HostedFunction, isProven: boolean): void;
 }
 
@@ -113,11 +113,11 @@ export class HostedFunction implements AttemptGiver {
     if (this.crowded) return { state: "loading", detail: "waits for an executor: all that there may be are at work" };
     if (this.blame.isForGood) {
       const why = kills > 0 ? brought : "executors died again and again while it ran there";
-      return { state: "quarantined", detail: `runs in an executor of its own until its code changes: ${why}` };
+      return { state: "quarantined", detail: `runs in a separate executor until its code changes: ${why}` };
     }
     if (this.blame.isAlone) {
       const why = kills > 0 ? brought : "it may have brought an executor down";
-      return { state: "quarantined", detail: `runs in an executor of its own for some time and events: ${why}` };
+      return { state: "quarantined", detail: `runs in a separate executor for some time and events: ${why}` };
     }
     return { state: this.placement || this.resting ? "ready" : "loading", detail: "" };
   }
@@ -234,7 +234,7 @@ export class HostedFunction implements AttemptGiver {
     return this.services.clock.monotonic();
   }
 
-  /** Milliseconds until it may run again after it brought executors down; else 0. */
+  /** Milliseconds until it may run again after it ended executors; else 0. */
   get parkedMs(): number {
     return this.blame.parkedMs(this.now);
   }

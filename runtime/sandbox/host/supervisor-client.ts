@@ -127,9 +127,13 @@ export class SupervisorClient {
   get trouble(): WatchfireError | undefined {
     if (this.state === "attached") return undefined;
     if (this.state === "lost") {
-      return new WatchfireError("WF_SANDBOX_WARDEN_LOST", { what: "the executors' warden ended", actual: this.path });
+      return new WatchfireError("WF_SANDBOX_WARDEN_LOST", {
+        what: "the executors' supervisor ended",
+        actual: this.path,
+      });
     }
-    const what = this.state === "gone" ? "the executors' warden is gone" : "no executors' warden has connected yet";
+    const what =
+      this.state === "gone" ? "the executors' supervisor is gone" : "no executors' supervisor has connected yet";
     return new WatchfireError("WF_SANDBOX_NO_WARDEN", { what, actual: this.path });
   }
 
@@ -178,7 +182,7 @@ export class SupervisorClient {
     const value = frame && parse(frame.header);
     if (frame?.type === wardenFrame.join) {
       const { data } = joining.safeParse(value);
-      if (!data || !isSame(data.token, this.tokenOf(data.id))) return "a connection has a token of its own making";
+      if (!data || !isSame(data.token, this.tokenOf(data.id))) return "a connection has an invented token";
       const link = this.links.get(data.id);
       // Its executor may have been given up before the connection arrived.
       if (link) link.joined(socket);
@@ -187,8 +191,8 @@ export class SupervisorClient {
     }
     const { data } = greeting.safeParse(value);
     if (frame?.type !== wardenFrame.greet || !data) return "a connection speaks as no executor does";
-    if (this.wire) return "a second warden greets";
-    if (!isSame(data.key, this.key)) return "a warden greets with a wrong key";
+    if (this.wire) return "a second supervisor connects";
+    if (!isSame(data.key, this.key)) return "a supervisor connects with a wrong key";
     this.memory = data.memory;
     this.coreCount = data.cores;
     this.welcome(socket, { ...data.rights, jit: this.options.jitless !== true });
@@ -243,7 +247,7 @@ export class SupervisorClient {
 
   private left(): void {
     this.wire = undefined;
-    for (const link of this.links.values()) link.end("exited", "the executors' warden is gone");
+    for (const link of this.links.values()) link.end("exited", "the executors' supervisor is gone");
     if (this.closed) return;
     const isOver = this.found !== undefined && isWalledOff(this.found);
     this.state = isOver ? "gone" : "lost";

@@ -28,7 +28,7 @@ test("without its definition the runtime warns once and works; the objects come 
   const runtime = await install("first");
   await runtime.define("greet", { watch: team.watch() });
   await runtime.start();
-  const warned = () => runtime.lines.filter(({ msg }) => msg === "function status not kept");
+  const warned = () => runtime.lines.filter(({ msg }) => msg === "function status not published");
   await runtime.sees("it warns", () => warned().length > 0);
   const tries = () => runtime.transport.requests.filter(({ path }) => path === objects).length;
   for (const waitMs of [5_000, 10_000, 20_000, 40_000, 60_000, 60_000]) {
@@ -46,7 +46,7 @@ test("without its definition the runtime warns once and works; the objects come 
   await admin.post(definitions, definition);
   await runtime.sees("it is kept again", () => {
     runtime.clock.cutShort(60_000, 60_001);
-    return runtime.lines.some(({ msg }) => msg === "function status kept again");
+    return runtime.lines.some(({ msg }) => msg === "function status published again");
   });
   const { spec, status } = await admin.get(`${objects}/greet`);
   expect([spec.runtime, Object.keys(spec.source), status.conditions[0].status]).toEqual(["first", ["folder"], "True"]);

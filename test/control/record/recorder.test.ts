@@ -139,7 +139,7 @@ describe("a recording", () => {
     const { taken, left } = await recorder.ask("greet", { recording, wait: 0 });
     expect([taken.length, left]).toEqual([4, 3]);
     for (let more = 1; more < 4; more++) await recorder.ask("greet", {});
-    await expect(recorder.ask("greet", {})).rejects.toThrow("4 recordings go on already");
+    await expect(recorder.ask("greet", {})).rejects.toThrow("4 recordings are running already");
     await expect(recorder.ask("other", { recording, wait: 0 })).rejects.toThrow("no such recording");
     await clock.advance(30_001);
     await expect(recorder.ask("greet", { recording, wait: 0 })).rejects.toThrow("WF_RUNTIME_NOT_RECORDED");

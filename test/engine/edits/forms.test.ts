@@ -57,7 +57,7 @@ describe("a reconciler whose manifest was edited", () => {
     expect(looks).toEqual(["shop"]);
   });
 
-  it("to another version of the kind is handed the object in that version", async () => {
+  it("to another version of the kind receives the object in that version", async () => {
     const { objects, looks } = await handed({ apiVersion: "v1" }, { apiVersion: "v2" });
     expect(objects).toMatchObject([{ apiVersion: "v2", ...whole }]);
     expect(looks).toEqual(["shop"]);

@@ -70,7 +70,7 @@ describe("event ids", () => {
 });
 
 describe("a trigger that is renamed", () => {
-  it("goes on as the same one: nothing is told again, and its ids go on, there and back", async () => {
+  it("continues as the same trigger: nothing is delivered again, and its ids continue, there and back", async () => {
     const first = await (await DispatchFixture.open()).listed();
     first.subscription.change(change("Added", "shop", 11));
     await quiet(first.runner);

@@ -170,7 +170,7 @@ describe("a downtime", () => {
     expect(times.at(-1)).toBeGreaterThan(fixture.clock.now() - 2 * minute);
   });
 
-  test("by a kill amid a run brings that run again, flagged, with its attempt counted", async () => {
+  test("by a kill during a run repeats that run, flagged, with its attempt counted", async () => {
     const fixture = await ScheduleFixture.open(schedule(), { clock: at("2026-03-01T02:59:00") });
     fixture.dispatch.runner.answer = () => undefined;
     await fixture.advance(2 * minute);

@@ -22,7 +22,7 @@ test.each([
   expect(between(berlin(cron), "2026-03-27T12:00Z", "2026-03-30T12:00Z")).toEqual(times);
 });
 
-test("when clocks go back, a time that comes twice runs once, and steps go on through both hours", () => {
+test("when clocks go back, a time that occurs twice runs once, and steps continue through both hours", () => {
   expect(between(berlin("30 2 * * *"), "2026-10-24T12:00Z", "2026-10-26T12:00Z")).toEqual([
     "10-25T00:30",
     "10-26T01:30",

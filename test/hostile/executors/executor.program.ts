@@ -8,7 +8,7 @@ const write = (...parts: Buffer[]) => stream.write(Buffer.concat(parts));
 const say = (type: number, header: unknown, body = "") => write(...encodeFrame(type, header, [Buffer.from(body)]));
 const empty = "[[],[],[],[],-1,[],0]\n";
 
-/** Behaves honestly until an event has arrived: with tenant 1 loaded, inside realm 1, and event 1 running. */
+/** Behaves honestly until an event has arrived: with function 1 loaded, inside realm 1, and event 1 running. */
 function honest(then: () => void): void {
   let heard = 0;
   const beat = setInterval(() => say(frameType.beat, {}), 100);

@@ -8,7 +8,7 @@ export class Connection {
   frames = 0;
   bytes = 0;
   private readonly breaches: string[];
-  /** Events by tenant and number, as `tenant/no`. */
+  /** Events by function and number, as `tenant/no`. */
   private readonly events = new Map<string, string>();
   private readonly functions = new Map<number, string>();
   private readonly sent = new Set<string>();

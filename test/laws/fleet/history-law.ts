@@ -17,7 +17,7 @@ interface HistoryWitness {
 }
 
 /**
- * Wraps the watches of one function to check a law: no subscriber must list if the server still has its position. A list delivers
+ * Wraps the watches of one function to check a law: no subscriber must list if the server still has its checkpoint. A list delivers
  * only net changes.
  */
 export function historyLaw({

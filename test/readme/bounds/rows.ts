@@ -379,7 +379,7 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
       what: "last bodies of objects that are not written yet",
       ofFunction: runtimeAlone,
       ofRuntime: bodies.size,
-      beyond: "the next goes on record at once",
+      beyond: "the next is recorded at once",
       set: [bodies.of],
       memory: bodies.value,
     },
@@ -388,7 +388,7 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
       what: "deferred rows that are not written yet",
       ofFunction: runtimeAlone,
       ofRuntime: resting.n,
-      beyond: "the next goes on record at once",
+      beyond: "the next is recorded at once",
       set: [resting.of],
       memory: 60 * resting.value,
     },
@@ -467,6 +467,10 @@ function asked(): Bound[] {
     constant("console/access.ts", "mostSessions"),
     constant("console/app.ts", "mostStreams"),
   ];
+  const [samples, plotted] = [
+    constant("console/metric-series.ts", "mostSamples"),
+    constant("console/metric-series.ts", "mostFunctions"),
+  ];
   return [
     {
       what: "recordings of `watchfire record`",
@@ -496,6 +500,13 @@ function asked(): Bound[] {
       ofRuntime: `${codes.n}, ${sessions.n}, ${streams.n}`,
       beyond: "the oldest ends; refused",
       set: [codes.of, sessions.of, streams.of],
+    },
+    {
+      what: "samples for the console's plots",
+      ofFunction: `${samples.n}, one each 10 seconds`,
+      ofRuntime: `of ${plotted.n} functions`,
+      beyond: "the oldest are dropped; further functions are in the sum alone",
+      set: [samples.of, plotted.of],
     },
   ];
 }

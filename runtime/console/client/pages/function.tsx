@@ -139,7 +139,9 @@ function Way({ way: { trigger, steps, outcomes } }: { way: TriggerWay }) {
             <code>{rule}</code>
             {name !== "handler" && <p class="passed">{passed} passed</p>}
             {heldBack !== undefined && (
-              <p class={heldBack > 0 ? "held" : "quiet"}>{heldBack === 0 ? "none filtered" : `${heldBack} filtered`}</p>
+              <p class={heldBack > 0 ? "held" : "quiet"}>
+                {heldBack === 0 ? "nothing filtered" : `${heldBack} filtered`}
+              </p>
             )}
             {name === "handler" && (
               <p>
