@@ -10,6 +10,8 @@ import { start } from "../../runtime/cli/start.ts";
 import type { Body } from "../target/client.ts";
 import { containers, only, render, valuesOf } from "./helm.ts";
 
+const annotation = "watchfire.dev/trusted-keys";
+
 const folder = mkdtempSync(join(tmpdir(), "watchfire-trust-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -31,7 +33,6 @@ describe("a chart that is given keys", () => {
       ...files.flatMap((file, index) => ["--set-file", `deployed.trust.keys[${index}]=${file}`]),
     );
     const { metadata, spec } = podOf(objects);
-    const annotation = "watchfire.dev/trusted-keys";
     const volume = spec.volumes.find(({ name }: Body) => name === "trust");
     expect(volume.projected.sources).toEqual([
       {
@@ -51,7 +52,9 @@ describe("a chart that is given keys", () => {
   test("keeps the pod's other annotations", async () => {
     const key = ["--set-file", `deployed.trust.keys[0]=${publicKey("three.pub")}`];
     const { metadata } = podOf(await render(...key, "--set", "podAnnotations.a=b"));
-    expect(Object.keys(metadata.annotations).sort()).toEqual(["a", "watchfire.dev/trusted-keys"]);
+    expect(metadata.annotations).toMatchObject({ a: "b", [annotation]: expect.stringContaining("PUBLIC KEY") });
+    const common = String.raw`commonAnnotations.watchfire\.dev/trusted-keys=OTHER`;
+    expect(podOf(await render(...key, "--set-string", common)).metadata.annotations[annotation]).not.toContain("OTHER");
   });
 
   test("lets no annotation of the user's stand for them", async () => {
@@ -87,7 +90,7 @@ describe("a chart that is given keys", () => {
 test("without keys nothing is mounted, annotated or trusted", async () => {
   const objects = await render();
   const { metadata, spec } = podOf(objects);
-  expect(metadata.annotations).toBeUndefined();
+  expect(metadata.annotations).not.toHaveProperty([annotation]);
   expect(spec.volumes.map(({ name }: Body) => name)).not.toContain("trust");
   expect(optionsOf(objects)).toMatchObject({ trust: [], reserve: [] });
 });

@@ -61,6 +61,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "informer/scan/wasm/layout.ts#mostMembers",
   ],
   "how much is done at a time": [
+    "engine/work/mark-pins.ts#pinnedAtOnce",
     "history/history-file.ts#deletedAtOnce",
     "history/history-file.ts#deletionsAtOnce",
     "migrate/fleet-entry.ts#mostGone",
