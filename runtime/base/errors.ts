@@ -455,7 +455,7 @@ export const errorCodes = {
     "make room on the disk, or remove the file that is named, and restart the runtime; `--history-size 0` turns the history off",
   ),
   WF_HISTORY_NEWER: user(
-    "the history of runs is of a newer version of Watchfire, so it is off; the functions run all the same, and the file is left as it is",
+    "the history of runs is of a newer version of Watchfire, so it is off; the functions run all the same, and the file is not changed",
     "start the newer version again, or move the file that is named away and restart the runtime, which creates an empty one",
   ),
   WF_RUNTIME_STATUS_UNWRITTEN: user(

@@ -65,7 +65,7 @@ async function inaccessible(page: Page): Promise<string[]> {
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
-/** Expects no fault, and nothing wider than the page, on a desk and on a phone; and saves a picture of each. */
+/** Expects no fault of axe, and no part that is wider than the page, at 390 and 1280 pixels. Saves a picture of each. */
 async function looksRight(page: Page, name: string, theme: string): Promise<void> {
   // Plots follow the width.
   for (const width of [390, 1280]) {
