@@ -200,3 +200,11 @@ test("a source is shared by the functions whose triggers or reads choose it", ()
   expect(usersOf({ ...source, fieldSelector }, manifests)).toEqual(["by-read", "by-trigger"]);
   expect(usersOf({ ...source, kind: "Pod" }, manifests)).toEqual([]);
 });
+
+test("the name of an occurrence's own object does not tell its group apart", () => {
+  const of = (name: string) => ({
+    ...{ function: "f", run: name, at: timeAt(1), code: "E", message: `cannot greet ${name}` },
+    object: `team-a/${name}`,
+  });
+  expect(groupErrors([of("eve"), of("bob")])).toMatchObject([{ count: 2 }]);
+});
