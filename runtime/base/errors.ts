@@ -1,3 +1,4 @@
+import { controlCodes } from "./error-codes/control.ts";
 import { deployedCodes } from "./error-codes/deployed.ts";
 import { type ErrorClass, type ErrorEntry, system, user } from "./error-codes/entry.ts";
 import { leaseCodes } from "./error-codes/lease.ts";
@@ -29,7 +30,7 @@ export const errorCodes = {
   ),
   WF_CLI_FORWARD: user(
     "the runtime in a cluster is not reached through kubectl",
-    "look at what kubectl says; in the runtime's namespace you need to list pods, to create pods/portforward and, for all but `status` and `slots`, to create pods/exec",
+    "look at what kubectl says; in the runtime's namespace you need to get and list pods, to create pods/portforward and, for all but `status` and `slots`, to get or update functions.watchfire.dev: `watchfire rbac --role operator` prints the Role",
   ),
   WF_CLI_FOLDER: user(
     "a project cannot be written to its folder",
@@ -368,6 +369,8 @@ export const errorCodes = {
     "create it with `kubectl create namespace NAME` and grant the rights in it, or remove it from the manifests",
   ),
 
+  ...controlCodes,
+
   // observe
   WF_OBSERVE_LISTEN: user(
     "the endpoints' address cannot be bound",
@@ -375,8 +378,8 @@ export const errorCodes = {
   ),
 
   WF_OBSERVE_TOKEN: user(
-    "only users who can read the runtime's data folder may see dead letters, objects and the activity of a function",
-    "name that folder with --data in addition to --url: the command reads the token from its file `token`",
+    "only callers with a token may see dead letters, objects and the activity of a function",
+    "name the runtime's data folder with --data in addition to --url: the command reads the token from its file `token`; in a cluster, name the runtime with -n, or start it with --token-review",
   ),
 
   // dev

@@ -44,7 +44,8 @@ export interface AppliedObject {
   readonly [field: string]: unknown;
 }
 
-const foundSchema = z.looseObject({
+/** Reads an object of the cluster; its kind is not in the items of a list. */
+export const foundSchema = z.looseObject({
   metadata: z.looseObject({
     name: z.string(),
     namespace: z.string().optional(),

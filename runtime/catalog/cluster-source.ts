@@ -7,7 +7,7 @@ import type { ListReceiver, Subscriber } from "../informer/fanout/subscriber.ts"
 import type { Informers, Watch } from "../informer/informers.ts";
 import type { Change, ObjectMeta } from "../informer/scan/change.ts";
 import type { Logger } from "../observe/log.ts";
-import { DeployedSet } from "./deployed-set.ts";
+import { DeployedSet, type TakenRevision } from "./deployed-set.ts";
 import type { FunctionOffer, FunctionSet, FunctionSource, RejectedOffer } from "./function-source.ts";
 import { HeldConfigMaps, heldLimit } from "./held-config-maps.ts";
 import type { IndexTrust } from "./index-trust.ts";
@@ -32,6 +32,8 @@ interface ClusterSourceOptions {
   readonly log: Pick<Logger, "error" | "info">;
   /** Called when other functions are available. */
   readonly changed: () => void;
+  /** Called when the code of a set is in use. Default: nobody is notified. */
+  readonly took?: (revision: TakenRevision) => void;
 }
 
 /** The functions of all sets that `watchfire deploy` wrote into the runtime's namespace. */
@@ -132,11 +134,11 @@ export class ClusterSource implements FunctionSource, Subscriber {
 
   /** Considers every set, and merges their functions if those of any have changed. */
   private consider(): void {
-    const { account, trust, log } = this.options;
+    const { account, trust, log, took } = this.options;
     const { held, sets } = this;
     const { indexed, populated } = held.sets();
     for (const name of [defaultSet, ...indexed, ...populated, ...(trust?.seen ?? [])]) {
-      if (!sets.has(name)) sets.set(name, new DeployedSet({ name, account, held, trust, log }, this.isListed));
+      if (!sets.has(name)) sets.set(name, new DeployedSet({ name, account, held, trust, log, took }, this.isListed));
     }
     let changed = false;
     for (const [name, set] of sets) changed = set.consider(populated.has(name)) || changed;

@@ -1,7 +1,7 @@
 import { WatchfireError } from "../base/errors.ts";
 import type { Logger } from "../observe/log.ts";
 import type { ConfigMap } from "./config-map.ts";
-import { type IndexEntry, isUnset, readIndex } from "./deployed-index.ts";
+import { type IndexEntry, isUnset, readIndex, revisionOf } from "./deployed-index.ts";
 import type { FunctionOffer, RejectedOffer } from "./function-source.ts";
 import type { HeldConfigMaps } from "./held-config-maps.ts";
 import type { IndexTrust } from "./index-trust.ts";
@@ -16,6 +16,21 @@ interface DeployedSetOptions {
   /** Verifies the index. Default: every index is accepted. */
   readonly trust: IndexTrust | undefined;
   readonly log: Pick<Logger, "error" | "info">;
+  /** Called when other code is in use. Default: nobody is notified. */
+  readonly took?: ((revision: TakenRevision) => void) | undefined;
+}
+
+/** The code of a set that is in use now. */
+export interface TakenRevision {
+  readonly set: string;
+  /** Number of its revision; `undefined` if a version without revisions deployed it. */
+  readonly number: number | undefined;
+  /** Functions that were added, changed or removed. */
+  readonly changed: readonly string[];
+  /** Whether the set has no functions any more. */
+  readonly isEmpty: boolean;
+  /** Whether the runtime has just started. The set may then be unchanged. */
+  readonly isFirst: boolean;
 }
 
 /** The functions of a set that are in use. */
@@ -73,6 +88,7 @@ export class DeployedSet {
       this.taken = { ...this.taken, unlabelled };
       return false;
     }
+    const before = this.taken;
     this.taken = {
       functions: opened.flatMap((each) => (each.type === "offer" ? each.offer : [])),
       rejected: opened.flatMap((each) => (each.type === "offer" ? [] : each.rejected)),
@@ -82,6 +98,11 @@ export class DeployedSet {
     };
     this.remember(configMap);
     log.info({ set: name, functions: entries.length, whole }, "deployed functions loaded");
+    const changed = changedNames(before?.is, entries);
+    if (whole && changed.length > 0) {
+      const number = configMap && revisionOf(configMap);
+      this.options.took?.({ set: name, number, changed, isEmpty: entries.length === 0, isFirst: before === undefined });
+    }
     return true;
   }
 
@@ -135,4 +156,11 @@ export class DeployedSet {
     const kept = this.taken !== undefined;
     this.options.log.error({ error: fault.message, kept }, "deployment not loaded");
   }
+}
+
+/** Returns the names of the functions that differ. `was`: the entries of the index before, as text. */
+function changedNames(was = "[]", entries: readonly IndexEntry[]): string[] {
+  const before = new Map((JSON.parse(was) as readonly IndexEntry[]).map(({ name, sha256 }) => [name, sha256]));
+  const now = new Map(entries.map(({ name, sha256 }) => [name, sha256]));
+  return [...new Set([...before.keys(), ...now.keys()])].filter((name) => before.get(name) !== now.get(name)).sort();
 }

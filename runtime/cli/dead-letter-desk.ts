@@ -38,13 +38,13 @@ export interface DeadLetterClient {
  * there. That is all that a runtime with another store leaves.
  * @throws WatchfireError of the checkpoint section
  */
-export function openFolder(folder: string): DeadLetterClient {
+export function openFolder(folder: string, reason?: string): DeadLetterClient {
   try {
     return openStopped(folder);
   } catch (error) {
     const url = readAddress(folder);
     if (!(error instanceof WatchfireError) || !lettersElsewhere.has(error.code) || url === undefined) throw error;
-    return openRuntime(url, readToken(folder));
+    return openRuntime(url, readToken(folder), reason);
   }
 }
 
@@ -67,9 +67,12 @@ function openStopped(folder: string): DeadLetterClient {
   };
 }
 
-/** Connects to a runtime. `token`: from its data folder. @throws WatchfireError WF_CLI_USAGE unless `url` is http or https */
-export const openRuntime = (url: string, token: string | undefined): DeadLetterClient =>
-  deskOf(new RuntimeClient(url, token));
+/**
+ * Connects to a runtime. `token`: from its data folder. `reason`: of changes, for its audit.
+ * @throws WatchfireError WF_CLI_USAGE unless `url` is http or https
+ */
+export const openRuntime = (url: string, token: string | undefined, reason?: string): DeadLetterClient =>
+  deskOf(new RuntimeClient(url, token, reason));
 
 /** Returns the dead letters of a runtime. */
 export function deskOf(runtime: RuntimeClient): DeadLetterClient {

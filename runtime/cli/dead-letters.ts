@@ -9,7 +9,7 @@ import { readToken } from "../observe/token-file.ts";
 import { command, type Invocation } from "./command.ts";
 import { type DeadLetterClient, deskOf, openFolder, openRuntime } from "./dead-letter-desk.ts";
 import { data, output } from "./options.ts";
-import { clusterRuntimeOptions, isInCluster, withRuntime } from "./running-runtime.ts";
+import { clusterRuntimeOptions, isInCluster, readReason, reasonOption, withRuntime } from "./running-runtime.ts";
 
 const options = {
   data: {
@@ -22,6 +22,7 @@ const options = {
     summary: "the URL of a runtime, such as http://127.0.0.1:9464; default: the one in its data folder",
   },
   ...clusterRuntimeOptions,
+  ...reasonOption,
   function: { value: "NAME", summary: "for list and --all: only this function's" },
   all: { summary: "for replay and drop: all of them; those that cannot be replayed are reported and kept" },
   output: output("json"),
@@ -41,9 +42,10 @@ export const deadLetters = command({
     if (isInCluster(invocation)) {
       return withRuntime(invocation, (runtime) => action(deskOf(runtime)));
     }
-    const { url, data } = invocation.options;
+    const { url, data, reason: given } = invocation.options;
+    const reason = readReason(given);
     const folder = invocation.given.has("data") ? data : (readEnvironment().dataFolder ?? data);
-    const desk = url === undefined ? openFolder(folder) : openRuntime(url, readToken(folder));
+    const desk = url === undefined ? openFolder(folder, reason) : openRuntime(url, readToken(folder), reason);
     try {
       return await action(desk);
     } finally {

@@ -1,13 +1,23 @@
 import { systemClock } from "../base/clock.ts";
 import { ownUser } from "../kube/access-review.ts";
+import type { KubeTransport } from "../kube/transport.ts";
 import { compare, type Finding, subjectsOf } from "../rbac/comparison.ts";
-import { describeNeed } from "../rbac/missing.ts";
+import { describeNeed, missingNeeds } from "../rbac/missing.ts";
 import { absenceAmong } from "../rbac/namespaces.ts";
-import { rbacObjects } from "../rbac/objects.ts";
-import type { Need } from "../rbac/scoped-rule.ts";
+import { functionObjects, rbacObjects } from "../rbac/objects.ts";
+import { type PersonRole, personRoles, personRules } from "../rbac/people.ts";
+import { type Need, needsOf } from "../rbac/scoped-rule.ts";
 import { command, type Invocation } from "./command.ts";
 import { functions, kubeconfig, output } from "./options.ts";
-import { expressible, knownKinds, readRules, readValidManifests, rulesOptions, withCluster } from "./rbac.ts";
+import {
+  expressible,
+  knownKinds,
+  readPerson,
+  readRules,
+  readValidManifests,
+  rulesOptions,
+  withCluster,
+} from "./rbac.ts";
 import { shellWord } from "./shell-word.ts";
 
 const options = {
@@ -16,6 +26,12 @@ const options = {
   namespace: { value: "NS", summary: "the runtime's namespace; default: the context's" },
   kubeconfig,
   context: { value: "NAME", summary: "the kubeconfig's context" },
+  role: {
+    value: "ROLE",
+    summary: "checks instead whether you have the rights of a deployer, operator or reader",
+    choices: personRoles,
+  },
+  set: { value: "NAME", summary: "for --role operator and reader: only for the functions of the folder, the set NAME" },
   output: output("json"),
 } as const;
 
@@ -31,6 +47,13 @@ export const doctor = command({
       const rules = readRules({ ...invocation.options, namespace: namespace ?? defaultNamespace }, invocation.given);
       const kinds = await knownKinds(folder, loaded.functions, transport);
       const manifests = expressible(loaded, kinds, rules);
+      const person = readPerson(invocation.options);
+      if (person) {
+        const deployed = manifests.flatMap((each) => functionObjects(each, kinds, rules));
+        const functions = manifests.map(({ name }) => name);
+        const needs = needsOf(personRules({ ...person, ...rules, functions, deployed }));
+        return checkPerson(transport, person, rules.namespace, needs, isJson);
+      }
       const isWhole = loaded.faults.length === 0 && manifests.length === loaded.functions.length;
       const absence = await absenceAmong(transport, rules.namespace, rbacObjects(manifests, kinds, rules));
       if (absence) process.stderr.write(`${absence.fault.message}\n`);
@@ -54,6 +77,31 @@ export const doctor = command({
     });
   },
 });
+
+/** Compares the rights of a role with those of the kubeconfig's user. */
+async function checkPerson(
+  transport: KubeTransport,
+  { role, set }: { readonly role: PersonRole; readonly set: string | undefined },
+  namespace: string,
+  needs: readonly Need[],
+  isJson: boolean,
+): Promise<number> {
+  const missing = await missingNeeds(transport, needs);
+  const user = (await ownUser(transport)) ?? "you";
+  const remedy = `watchfire rbac --role ${role}${set === undefined ? "" : ` --set ${set}`} --namespace ${namespace}`;
+  if (isJson) {
+    const found = { user, role, namespace, needs: needs.length, missing: missing.map(describeNeed) };
+    process.stdout.write(`${JSON.stringify(missing.length > 0 ? { ...found, remedy } : found, null, 2)}\n`);
+  } else {
+    const what =
+      missing.length === 0
+        ? `all that it needs (${needs.length})`
+        : `${needs.length - missing.length} of ${needs.length} rights`;
+    process.stdout.write(`${[`${role}: ${user} has ${what}`, ...lines("missing", missing)].join("\n")}\n`);
+    if (missing.length > 0) process.stdout.write(`\nthe Role that grants them:\n  ${remedy}\n`);
+  }
+  return missing.length === 0 ? 0 : 1;
+}
 
 /** Returns the findings for programs. `missing` and `beyond` are null if unknown. */
 const answerOf = (findings: readonly Finding[], namespace: string, command: string) => ({
@@ -100,7 +148,16 @@ const lines = (label: string, needs: readonly Need[]): string[] =>
 function remedy({ options: values, given }: Invocation<typeof options>, namespace: string): string {
   const { kubeconfig, context } = values;
   const said: Readonly<Record<string, string | undefined>> = values;
-  const own = ["functions", "service-account", "store", "leader-elect", "slots", "deployed", "function-status"]
+  const own = [
+    "functions",
+    "service-account",
+    "store",
+    "leader-elect",
+    "slots",
+    "deployed",
+    "function-status",
+    "token-review",
+  ]
     .filter((name) => given.has(name))
     .map((name) => (said[name] === undefined ? `--${name}` : `--${name} ${shellWord(said[name])}`));
   const cluster = [

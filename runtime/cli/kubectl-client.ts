@@ -113,8 +113,11 @@ export class KubectlClient {
   }
 }
 
-/** The last line of kubectl's errors, which has the reason. */
-const saidIn = (stderr: string): string => clean(stderr.trim().split("\n").at(-1) ?? "");
+/** The last line of kubectl's errors, which has the reason. A reference to its help may follow. */
+const saidIn = (stderr: string): string => {
+  const lines = stderr.trim().split("\n");
+  return clean(lines.findLast((line) => !/^See '/.test(line)) ?? "");
+};
 
 export const forwardFault = (
   what: string,

@@ -1,13 +1,13 @@
 import { pauseAnswerSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
-import { functionOperand, functionPath, runtimeOptions, withRuntime } from "./running-runtime.ts";
+import { functionOperand, functionPath, reasonOption, runtimeOptions, withRuntime } from "./running-runtime.ts";
 
 const commandOf = (name: "pause" | "resume", summary: string) =>
   command({
     name,
     summary,
     operands: "FUNCTION",
-    options: runtimeOptions,
+    options: { ...runtimeOptions, ...reasonOption },
     async run(invocation) {
       const path = functionPath(functionOperand(name, invocation.operands), name);
       const { says } = await withRuntime(invocation, (runtime) => runtime.ask(pauseAnswerSchema, path, {}));

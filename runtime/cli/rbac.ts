@@ -14,11 +14,13 @@ import type { ManifestValues } from "../manifest/values.ts";
 import { explanationOf, explanationText } from "../rbac/explanation.ts";
 import { builtInKinds, definedKinds, firstOf, type KnownKinds, servedKinds } from "../rbac/kinds.ts";
 import { functionObjects, rbacObjects } from "../rbac/objects.ts";
+import { type PersonRoleOptions, personObjects, personRoles, personWords } from "../rbac/people.ts";
 import type { RulesOptions } from "../rbac/rules.ts";
 import { wildcardFaults } from "../rbac/wildcards.ts";
 import { command, type Option } from "./command.ts";
 import { readAccount, readNamespace } from "./operand.ts";
 import { functions, output, serviceAccount } from "./options.ts";
+import { readSet } from "./set-name.ts";
 import { readStore } from "./store-limits.ts";
 import { readValues, valuesOption } from "./values.ts";
 import { warn, warningsOfReach } from "./warning.ts";
@@ -32,6 +34,7 @@ export const rulesOptions = {
   slots: { summary: "for replicas that are started with --slots" },
   deployed: { summary: "for a runtime that is started with --deployed" },
   "function-status": { summary: "for a runtime that is started with --function-status" },
+  "token-review": { summary: "for a runtime that is started with --token-review" },
 } as const satisfies Record<string, Option>;
 
 export const rbac = command({
@@ -43,12 +46,26 @@ export const rbac = command({
     kubeconfig: { value: "FILE", summary: "asks this cluster for the resources of the triggers' kinds" },
     context: { value: "NAME", summary: "asks the cluster of this context" },
     values: valuesOption,
+    role: {
+      value: "ROLE",
+      summary: "prints instead the smallest Role of a person or a pipeline: deployer, operator or reader",
+      choices: personRoles,
+    },
+    set: {
+      value: "NAME",
+      summary: "for --role operator and reader: only for the functions of the folder, the set NAME",
+    },
     explain: { summary: "prints instead, in words, what each function can see and do; --namespace may be left out" },
     output: output("json"),
   },
   async run({ options, given }) {
     if (given.has("explain")) return explain(options);
     const rules = readRules(options, given);
+    const person = readPerson(options);
+    // All functions of a runtime need not be in the folder.
+    if (person && person.role !== "deployer" && person.set === undefined) {
+      return printPerson({ ...person, ...rules, functions: [], deployed: [] }, options.output);
+    }
     const loaded = await readManifests(options.functions, readValues(options.values));
     if (!loaded) return 1;
     const { functions: manifests } = loaded;
@@ -60,11 +77,50 @@ export const rbac = command({
       : await knownKinds(options.functions, manifests);
     if (!allExpressible(loaded, kinds, rules)) return 1;
     for (const { message } of warningsOfReach(loaded, rules)) warn(message);
+    if (person) {
+      const deployed = manifests.flatMap((each) => functionObjects(each, kinds, rules));
+      return printPerson(
+        { ...person, ...rules, functions: manifests.map(({ name }) => name), deployed },
+        options.output,
+      );
+    }
     const objects = rbacObjects(manifests, kinds, rules);
     process.stdout.write(options.output === "json" ? json(listOf(objects)) : documents(objects));
     return 0;
   },
 });
+
+/** Returns the role to print; `undefined` without `--role`. @throws WatchfireError WF_CLI_USAGE */
+export function readPerson({ role, set }: { readonly role: string | undefined; readonly set: string | undefined }) {
+  const found = personRoles.find((each) => each === role);
+  if (found !== undefined && (set === undefined || found !== "deployer")) {
+    return { role: found, set: set === undefined ? undefined : readSet(set) };
+  }
+  if (set === undefined) return undefined;
+  const what =
+    found === undefined
+      ? "--set is for --role"
+      : "--set is for operator and reader: RBAC cannot limit a deployer to a set";
+  throw new WatchfireError("WF_CLI_USAGE", { what });
+}
+
+/** Prints a role, in words first, and how it is bound. */
+function printPerson(person: PersonRoleOptions, output: string): number {
+  const objects = personObjects(person);
+  if (output === "json") process.stdout.write(json(listOf(objects)));
+  else {
+    const bindings = objects.map(({ kind, metadata: { name, namespace } }) => {
+      const where = namespace === undefined ? "" : ` -n ${namespace}`;
+      return `#   kubectl${where} create ${kind.toLowerCase()}binding NAME --${kind.toLowerCase()}=${name} --user=USER`;
+    });
+    const words = personWords(person).map((each) => `# ${each}`);
+    process.stdout.write(
+      `${[...words, "# To bind it, also with --group or --serviceaccount:", ...bindings].join("\n")}\n`,
+    );
+    process.stdout.write(documents(objects));
+  }
+  return 0;
+}
 
 /**
  * Explains the rules. Needs no cluster and accepts wildcards, so that a reviewer can read what a manifest requests before it is
@@ -115,6 +171,7 @@ export async function rbacText(
     fleet: false,
     deployed: false,
     functionStatus: false,
+    tokenReview: false,
   } as const;
   return documents(rbacObjects(manifests, kinds, rules));
 }
@@ -134,6 +191,7 @@ export function readRules(
     fleet: given.has("slots"),
     deployed: given.has("deployed"),
     functionStatus: given.has("function-status"),
+    tokenReview: given.has("token-review"),
   };
 }
 

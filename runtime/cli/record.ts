@@ -10,7 +10,14 @@ import { type RecordAnswer, recordAnswerSchema, redeliveriesSchema } from "../ob
 import { command, type Invocation } from "./command.ts";
 import { readFolder, readObject } from "./operand.ts";
 import { functions as functionsFolder } from "./options.ts";
-import { functionOperand, functionPath, runtimeOptions, tellElsewhere, withRuntime } from "./running-runtime.ts";
+import {
+  functionOperand,
+  functionPath,
+  reasonOption,
+  runtimeOptions,
+  tellElsewhere,
+  withRuntime,
+} from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
 
 /** How long one request waits, in seconds. The endpoints close a connection that is silent for 15. */
@@ -20,6 +27,7 @@ const mostCount = 1000;
 
 const options = {
   ...runtimeOptions,
+  ...reasonOption,
   functions: functionsFolder,
   to: { value: "DIR", summary: "the folder of the fixtures; default: `events` next to the function's manifest" },
   count: { value: "N", summary: `the number of events, at most ${mostCount}`, default: "1" },

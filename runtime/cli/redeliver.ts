@@ -2,10 +2,18 @@ import { WatchfireError } from "../base/errors.ts";
 import { type Redeliveries, type RedeliverQuestion, redeliveriesSchema } from "../observe/control-api.ts";
 import { command, type Invocation } from "./command.ts";
 import { readObject } from "./operand.ts";
-import { functionOperand, functionPath, runtimeOptions, tellElsewhere, withRuntime } from "./running-runtime.ts";
+import {
+  functionOperand,
+  functionPath,
+  reasonOption,
+  runtimeOptions,
+  tellElsewhere,
+  withRuntime,
+} from "./running-runtime.ts";
 
 const options = {
   ...runtimeOptions,
+  ...reasonOption,
   object: {
     value: "NAME",
     summary: "this object in its current state: NAMESPACE/NAME, or NAME if the kind has no namespace",

@@ -1,12 +1,16 @@
 import { redeliveriesSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
-import { functionOperand, functionPath, runtimeOptions, withRuntime } from "./running-runtime.ts";
+import { functionOperand, functionPath, reasonOption, runtimeOptions, withRuntime } from "./running-runtime.ts";
 
 export const run = command({
   name: "run",
   summary: "runs a function's schedule now; its next time does not change",
   operands: "FUNCTION",
-  options: { ...runtimeOptions, trigger: { value: "NAME", summary: "this schedule, if the function has several" } },
+  options: {
+    ...runtimeOptions,
+    ...reasonOption,
+    trigger: { value: "NAME", summary: "this schedule, if the function has several" },
+  },
   async run(invocation) {
     const name = functionOperand("run", invocation.operands);
     const { trigger } = invocation.options;

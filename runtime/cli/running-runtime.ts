@@ -1,13 +1,14 @@
 import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { clean } from "../base/wording.ts";
-import { statusAnswerSchema } from "../control/status-answer.ts";
+import { reasonLimit } from "../control/access/reason.ts";
+import { type StatusAnswer, statusAnswerSchema } from "../control/status-answer.ts";
 import { readAddress } from "../observe/address-file.ts";
 import { readToken } from "../observe/token-file.ts";
 import { KubectlClient } from "./kubectl-client.ts";
 import { data } from "./options.ts";
 import { RuntimeClient } from "./runtime-client.ts";
-import { type RuntimePod, runtimePods, tokenOf } from "./runtime-pods.ts";
+import { type RuntimePod, runtimePods } from "./runtime-pods.ts";
 
 /** The options that name a runtime in a cluster. */
 export const clusterRuntimeOptions = {
@@ -20,6 +21,15 @@ export const clusterRuntimeOptions = {
   pod: { value: "NAME", summary: "this replica of it; default: one that works" },
   context: { value: "NAME", summary: "the kubeconfig's context" },
   kubeconfig: { value: "FILE", summary: "the kubeconfig; default: kubectl's" },
+  "as-account": {
+    value: "NAME",
+    summary: "asks as this ServiceAccount, NAME or NAMESPACE/NAME, instead of as the kubeconfig's user",
+  },
+} as const;
+
+/** The option of commands that change something. */
+export const reasonOption = {
+  reason: { value: "TEXT", summary: "why, for the runtime's audit log" },
 } as const;
 
 /** The options of a command that contacts a running runtime. */
@@ -34,7 +44,7 @@ export const runtimeOptions = {
 } as const;
 
 interface RuntimeRequest {
-  readonly options: { readonly data: string } & {
+  readonly options: { readonly data: string; readonly reason?: string | undefined } & {
     readonly [Name in "url" | keyof typeof clusterRuntimeOptions]: string | undefined;
   };
   readonly given: ReadonlySet<string>;
@@ -79,9 +89,9 @@ export function isInCluster({ given, isPlugin = false }: RuntimeRequest): boolea
   return remote !== undefined || (isPlugin && local === undefined);
 }
 
-function localRuntime({ options: { data: named, url }, given }: RuntimeRequest): RuntimeClient {
+function localRuntime({ options: { data: named, url, reason }, given }: RuntimeRequest): RuntimeClient {
   const folder = given.has("data") ? named : (readEnvironment().dataFolder ?? named);
-  return new RuntimeClient(url ?? addressOf(folder), readToken(folder));
+  return new RuntimeClient(url ?? addressOf(folder), readToken(folder), readReason(reason));
 }
 
 /** Forwards a port of the first replica that works, and calls `work` with its address and token. */
@@ -90,16 +100,22 @@ async function throughKubectl<T>(
   { needsToken = true }: RuntimeUse,
   work: (client: RuntimeClient) => Promise<T>,
 ): Promise<T> {
-  const kubectl = new KubectlClient(readEnvironment().variables, options);
+  const { variables } = readEnvironment();
+  const reason = readReason(options.reason);
+  const kubectl = new KubectlClient(variables, options);
   const pods = await runtimePods(kubectl, options);
   for (const [index, pod] of pods.entries()) {
     const isLast = index === pods.length - 1;
     const { url, close } = await kubectl.forward(pod);
     try {
-      const isStandby = !isLast && (await isStandbyAt(url));
-      if (isStandby) continue;
+      const found = isLast && !needsToken ? undefined : await statusAt(url);
+      if (!isLast && (found === undefined || found.role === "standby")) continue;
       process.stderr.write(`${named(pod)}\n`);
-      return await work(new RuntimeClient(url, needsToken ? await tokenOf(kubectl, pod) : undefined));
+      const reviews = found?.tokenReview ?? false;
+      // Loads the client of the API server, which a runtime on this machine does not need.
+      const { loginTo } = await import("./cluster-login.ts");
+      const token = needsToken ? await loginTo(kubectl, pod, options, variables, reviews) : undefined;
+      return await work(new RuntimeClient(url, token, reason));
     } finally {
       close();
     }
@@ -109,14 +125,23 @@ async function throughKubectl<T>(
 
 const named = ({ namespace, name }: RuntimePod): string => clean(`runtime: pod ${name} in namespace ${namespace}`);
 
-/** A replica that does not answer is passed over as one that stands by. */
-async function isStandbyAt(url: string): Promise<boolean> {
+/** Returns what a replica says of itself; `undefined` if it does not answer. It is passed over as one that stands by. */
+async function statusAt(url: string): Promise<StatusAnswer | undefined> {
   try {
-    return (await new RuntimeClient(url, undefined).ask(statusAnswerSchema, "status")).role === "standby";
+    return await new RuntimeClient(url, undefined).ask(statusAnswerSchema, "status");
   } catch (error) {
-    if (error instanceof WatchfireError) return true;
+    if (error instanceof WatchfireError) return undefined;
     throw error;
   }
+}
+
+/** @throws WatchfireError WF_CLI_USAGE for a reason that is too long */
+export function readReason(reason: string | undefined): string | undefined {
+  if (reason === undefined || reason.length <= reasonLimit) return reason;
+  throw new WatchfireError("WF_CLI_USAGE", {
+    what: `--reason takes at most ${reasonLimit} characters`,
+    actual: reason.length,
+  });
 }
 
 function addressOf(folder: string): string {

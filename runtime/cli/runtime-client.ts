@@ -1,6 +1,8 @@
 import type { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
 import { parseExactly } from "../base/exact-json.ts";
+import { version } from "../base/version.ts";
+import { reasonHeader } from "../control/access/reason.ts";
 import { failureSchema } from "../observe/dead-letter.ts";
 
 /** Timeout of an answer, in milliseconds. A replay may write a thousand events; a runtime that takes longer than this hangs. */
@@ -10,13 +12,19 @@ const answerMs = 60_000;
 export class RuntimeClient {
   readonly url: string;
   private readonly base: URL;
-  private readonly token: string | undefined;
+  private readonly token: string | (() => Promise<string>) | undefined;
+  private readonly reason: string | undefined;
 
-  /** `token`: from the runtime's data folder. @throws WatchfireError WF_CLI_USAGE unless `url` is http or https */
-  constructor(url: string, token: string | undefined) {
+  /**
+   * @param token from the runtime's data folder, or a source of tokens of the cluster
+   * @param reason why changes are asked for, for the runtime's audit
+   * @throws WatchfireError WF_CLI_USAGE unless `url` is http or https
+   */
+  constructor(url: string, token: string | (() => Promise<string>) | undefined, reason?: string) {
     this.url = url;
     this.base = baseOf(url);
     this.token = token;
+    this.reason = reason;
   }
 
   /**
@@ -24,9 +32,14 @@ export class RuntimeClient {
    * @throws WatchfireError the runtime's error, or WF_CLI_UNREACHABLE without an answer
    */
   async ask<T>(schema: z.ZodType<T>, path: string, body?: unknown): Promise<T> {
-    const { url, base, token } = this;
-    const bearing = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const headers = { "content-type": "application/json", ...bearing };
+    const { url, base, reason } = this;
+    const token = typeof this.token === "function" ? await this.token() : this.token;
+    const headers = {
+      "content-type": "application/json",
+      "user-agent": `watchfire/${version}`,
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(reason !== undefined && { [reasonHeader]: encodeURIComponent(reason) }),
+    };
     const post = { method: "POST", body: JSON.stringify(body) };
     const signal = AbortSignal.timeout(answerMs);
     let response: Response;

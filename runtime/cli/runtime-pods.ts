@@ -21,6 +21,8 @@ export interface RuntimePod {
   readonly namespace: string;
   readonly name: string;
   readonly port: number;
+  /** Name of its ServiceAccount. */
+  readonly account: string;
 }
 
 const podsSchema = z.object({
@@ -33,6 +35,7 @@ const podsSchema = z.object({
         deletionTimestamp: z.string().optional(),
       }),
       spec: z.object({
+        serviceAccountName: z.string().default("default"),
         containers: z.array(
           z.object({
             name: z.string(),
@@ -78,7 +81,9 @@ export async function runtimePods(kubectl: KubectlClient, of: RuntimeSelector): 
     );
   return running
     .toSorted((one, other) => Number(isReady(other.pod)) - Number(isReady(one.pod)) || compareNames(one.pod, other.pod))
-    .map(({ pod: { metadata }, port }) => ({ namespace: metadata.namespace, name: metadata.name, port }));
+    .map(({ pod: { metadata, spec }, port }) => {
+      return { namespace: metadata.namespace, name: metadata.name, port, account: spec.serviceAccountName };
+    });
 }
 
 /** Without a namespace it looks in all, or in the context's if the user may not. */

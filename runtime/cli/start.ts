@@ -81,6 +81,10 @@ export const start = command({
     console: {
       summary: "serves the console to this machine, or through `kubectl port-forward`: see `watchfire console`",
     },
+    "token-review": {
+      summary:
+        "answers accounts of the cluster too, as far as they may get, list or update functions.watchfire.dev in the namespace",
+    },
     "function-status": { summary: "maintains a Function object for each function, for `kubectl get functions`" },
   },
   async run(invocation) {
@@ -106,9 +110,9 @@ export const start = command({
     // Everyone who reaches the streams can write them, so the Lease decides who may. It also names checkpoints that are still on
     // NATS.
     const elects = given.has("leader-elect") || nats !== undefined;
-    if (store === "kubernetes" && !elects) {
+    if (store !== "sqlite" && !elects) {
       throw new WatchfireError("WF_CLI_USAGE", {
-        what: "--store kubernetes needs --leader-elect: every runtime that can reach the Secrets may write them",
+        what: `--store ${store} needs --leader-elect: every runtime that can reach the store may write it`,
       });
     }
     const slots = readSlots(options.slots, store);
@@ -149,6 +153,7 @@ export const start = command({
         trust,
         reserved,
         functionStatus: given.has("function-status"),
+        tokenReview: given.has("token-review"),
         ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
         listen: address,
         console: given.has("console"),

@@ -10,7 +10,7 @@ import type { BuildOutcome } from "./built-functions.ts";
 export function readStore(store: string): StoreKind {
   const found = storeKinds.find((kind) => kind === store);
   if (found) return found;
-  throw new WatchfireError("WF_CLI_USAGE", { what: "--store takes sqlite, kubernetes or nats", actual: store });
+  throw new WatchfireError("WF_CLI_USAGE", { what: `--store takes ${storeKinds.join(", ")}`, actual: store });
 }
 
 /**

@@ -1,10 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Clock } from "../base/clock.ts";
+import type { ApiCaller } from "../control/access/caller.ts";
 
 /** How long a one-time code can be used, in milliseconds. */
 export const codeMs = 10 * 60_000;
-/** How long a session lasts, in milliseconds. */
+/** How long a session lasts at most, in milliseconds. */
 const sessionMs = 12 * 3_600_000;
+/** How long a session of an account lasts whose token does not say when it ends, in milliseconds. */
+const unknownEndMs = 3_600_000;
 /** Most codes and sessions at a time. One more replaces the oldest. */
 const mostCodes = 16;
 const mostSessions = 32;
@@ -13,7 +16,13 @@ const mostSessions = 32;
 interface ConsoleSession {
   /** Counts from 1: names the session in the audit log. */
   readonly number: number;
+  /** The caller who logged in. The session may do what they may, and its rights are reviewed as theirs. */
+  readonly caller: ApiCaller;
+}
+
+interface KeptSession extends ConsoleSession {
   readonly proof: string;
+  /** On the monotonic clock. */
   readonly until: number;
 }
 
@@ -27,50 +36,63 @@ interface SessionKeys {
 }
 
 /**
- * Knows which browsers have logged in. A code is made by whoever has the data folder's token, and can be exchanged for a session
- * once. It stores only hashes of codes, cookies and proofs. A restart forgets all of them.
+ * Knows which browsers have logged in, and as whom. A code is made by a caller with a token, and can be exchanged for a session
+ * once. It stores only hashes of codes, cookies and proofs, and no tokens. A restart forgets all of them.
  */
 export class ConsoleAccess {
-  private readonly clock: Pick<Clock, "monotonic">;
+  private readonly clock: Pick<Clock, "monotonic" | "now">;
   private readonly secret: () => string;
-  /** When each code ends, by its hash. */
-  private readonly codes = new Map<string, number>();
+  /** When each code ends, and whose session it begins, by its hash. */
+  private readonly codes = new Map<string, { readonly until: number; readonly caller: ApiCaller }>();
   /** By the hash of its cookie. */
-  private readonly sessions = new Map<string, ConsoleSession>();
+  private readonly sessions = new Map<string, KeptSession>();
   private number = 0;
 
   /** @param secret returns 32 random bytes as text */
-  constructor(clock: Pick<Clock, "monotonic">, secret: () => string = () => randomBytes(32).toString("base64url")) {
+  constructor(
+    clock: Pick<Clock, "monotonic" | "now">,
+    secret: () => string = () => randomBytes(32).toString("base64url"),
+  ) {
     this.clock = clock;
     this.secret = secret;
   }
 
-  /** Returns a code for one login within `codeMs`. */
-  newCode(): string {
+  /** Returns a code for one login of a caller within `codeMs`. */
+  newCode(caller: ApiCaller): string {
     const code = this.secret();
     makeRoom(this.codes, mostCodes);
-    this.codes.set(hashed(code), this.clock.monotonic() + codeMs);
+    this.codes.set(hashed(code), { until: this.clock.monotonic() + codeMs, caller });
     return code;
   }
 
   /** Exchanges a code for a session. Returns `undefined` for a code that is unknown, used or too old. */
   login(code: string): SessionKeys | undefined {
     const hash = hashed(code);
-    const until = this.codes.get(hash);
+    const made = this.codes.get(hash);
     this.codes.delete(hash);
-    const now = this.clock.monotonic();
-    if (until === undefined || until < now) return undefined;
+    return made === undefined || made.until < this.clock.monotonic() ? undefined : this.begin(made.caller);
+  }
+
+  /** Begins a session of a caller. It ends with their token. */
+  begin(caller: ApiCaller): SessionKeys {
     const keys = { cookie: this.secret(), proof: this.secret(), number: ++this.number };
     makeRoom(this.sessions, mostSessions);
-    this.sessions.set(hashed(keys.cookie), { number: keys.number, proof: hashed(keys.proof), until: now + sessionMs });
+    const until = this.clock.monotonic() + this.lifeOf(caller);
+    this.sessions.set(hashed(keys.cookie), { number: keys.number, caller, proof: hashed(keys.proof), until });
     return keys;
   }
 
-  /** Returns the number of the session that both halves belong to. Looking up hashes reveals nothing by its duration. */
-  sessionOf(cookie: string, proof: string): number | undefined {
+  private lifeOf(caller: ApiCaller): number {
+    if (caller.kind === "token") return sessionMs;
+    if (caller.until === undefined) return unknownEndMs;
+    return Math.min(sessionMs, Math.max(0, caller.until - this.clock.now()));
+  }
+
+  /** Returns the session that both halves belong to. Looking up hashes reveals nothing by its duration. */
+  sessionOf(cookie: string, proof: string): ConsoleSession | undefined {
     const session = this.sessions.get(hashed(cookie));
     if (!session || session.until < this.clock.monotonic() || session.proof !== hashed(proof)) return undefined;
-    return session.number;
+    return session;
   }
 
   /** Ends a session. */

@@ -30,6 +30,8 @@ import {
   savedFixtureSchema,
   seriesAnswerSchema,
   seriesQuestionSchema,
+  sessionAnswerSchema,
+  sessionQuestionSchema,
   sourceAnswerSchema,
   sourcesAnswerSchema,
 } from "./schemas.ts";
@@ -190,15 +192,22 @@ export const apiRoutes: readonly ApiRoute[] = [
   {
     method: "post",
     path: "/login-codes",
-    summary: "Makes a code for one login; for callers with the token",
+    summary: "Makes a code for one login; for callers with a token",
     answer: loginCodeSchema,
   },
   {
     method: "post",
     path: "/session",
-    summary: "Exchanges a code for a session; needs neither token nor session",
+    summary: "Exchanges a code or a token for a session; needs neither token nor session",
     body: loginQuestionSchema,
     answer: loginAnswerSchema,
+  },
+  {
+    method: "get",
+    path: "/session",
+    summary: "Who asks, and whether they may change a function, or all",
+    query: sessionQuestionSchema,
+    answer: sessionAnswerSchema,
   },
   { method: "delete", path: "/session", summary: "Ends the session", answer: nothing },
 ];

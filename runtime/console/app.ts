@@ -4,8 +4,9 @@ import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { streamSSE } from "hono/streaming";
 import { type Clock, pause } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { nameOf } from "../control/access/caller.ts";
 import { withoutSecrets } from "../control/record/redaction.ts";
-import { answerFailure } from "../observe/control-routes.ts";
+import { answerFailure, type ControlEnv } from "../observe/control-routes.ts";
 import { type DeadLetterDetail, describeDeadLetter } from "../observe/dead-letter.ts";
 import { codeMs } from "./access.ts";
 import { runQuestionSchema } from "./api-routes.ts";
@@ -16,7 +17,14 @@ import { Inquiry, type InquiryParts } from "./inquiry.ts";
 import type { MetricSeries } from "./metric-series.ts";
 import { openApi } from "./openapi.ts";
 import { iconSvg, pageHtml, securityHeaders } from "./page.ts";
-import { loginQuestionSchema, runsQuestionSchema, seriesQuestionSchema, type Topic } from "./schemas.ts";
+import {
+  loginQuestionSchema,
+  runsQuestionSchema,
+  type SessionAnswer,
+  seriesQuestionSchema,
+  sessionQuestionSchema,
+  type Topic,
+} from "./schemas.ts";
 
 /** Most streams at a time. */
 const mostStreams = 16;
@@ -29,7 +37,7 @@ export interface ConsoleParts extends GuardParts, InquiryParts {
   /** The samples of the last hour. */
   readonly series: Pick<MetricSeries, "describe">;
   /** The commands' routes, without guards. */
-  readonly control: Hono;
+  readonly control: Hono<ControlEnv>;
   readonly clock: Clock;
   /** Default: bundled from the sources, or embedded in a package. */
   readonly assets?: () => Promise<ConsoleAssets>;
@@ -49,8 +57,8 @@ export async function consoleApp(parts: ConsoleParts): Promise<Hono> {
     c.res.headers.set("cache-control", "no-store");
   });
   app.route("/api/session", sessionRoutes(parts, guard));
-  app.post("/api/login-codes", guard.tokenOnly, (c) =>
-    c.json({ code: parts.access.newCode(), expiresInSeconds: codeMs / 1000 }),
+  app.post("/api/login-codes", async (c) =>
+    c.json({ code: parts.access.newCode(await guard.bearerOf(c)), expiresInSeconds: codeMs / 1000 }),
   );
   app.use("/api/*", guard.knownCallersOnly);
   app.route("/api", inquiryRoutes(parts));
@@ -61,14 +69,17 @@ export async function consoleApp(parts: ConsoleParts): Promise<Hono> {
   return app;
 }
 
-function sessionRoutes({ access }: ConsoleParts, guard: Guard): Hono {
+function sessionRoutes({ access, gate }: ConsoleParts, guard: Guard): Hono {
   const app = new Hono();
   app.post("/", async (c) => {
     const asked = loginQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
-    if (!asked.success) return c.json({ error: 'the body is {"code": "…"}' }, 400);
+    if (!asked.success) return c.json({ error: 'the body is {"code": "…"} or {"token": "…"}' }, 400);
     if (c.req.header("origin") === undefined) return c.json({ error: "a login names its Origin" }, 403);
-    const keys = access.login(asked.data.code);
-    if (!keys) {
+    const { data } = asked;
+    const keys =
+      "code" in data ? access.login(data.code) : access.begin(await gate.identify(`Bearer ${data.token.trim()}`));
+    const session = keys && access.sessionOf(keys.cookie, keys.proof);
+    if (!keys || !session) {
       throw new WatchfireError("WF_OBSERVE_TOKEN", {
         what: "the login link was used already, or is too old",
         hint: "`watchfire console` prints another",
@@ -76,10 +87,23 @@ function sessionRoutes({ access }: ConsoleParts, guard: Guard): Hono {
     }
     const options = { httpOnly: true, sameSite: "Strict", path: "/" } as const;
     setCookie(c, cookieName(c), keys.cookie, options);
-    guard.loggedIn(c, keys.number);
+    guard.loggedIn(c, keys.number, session.caller);
     return c.json({ proof: keys.proof });
   });
-  app.delete("/", guard.knownCallersOnly, (c) => {
+  app.get("/", async (c) => {
+    const asked = sessionQuestionSchema.safeParse(c.req.query());
+    if (!asked.success) return c.json({ error: "the query is function=NAME" }, 400);
+    const { caller } = await guard.callerOf(c);
+    const fault = await gate.update(caller, asked.data.function);
+    const answer: SessionAnswer = {
+      who: nameOf(caller),
+      mayUpdate: fault === undefined,
+      ...(fault && { why: `${fault.detail.what}; ${fault.hint}` }),
+    };
+    return c.json(answer);
+  });
+  app.delete("/", async (c) => {
+    await guard.callerOf(c);
     access.logout(getCookie(c, cookieName(c)) ?? "");
     deleteCookie(c, cookieName(c), { path: "/" });
     return c.json({});

@@ -275,7 +275,20 @@ export const errorsAnswerSchema = z.object({
 export type Topic = "functions" | "runs" | "sources" | "dead-letters";
 
 export const loginCodeSchema = z.object({ code: z.string(), expiresInSeconds: z.number() });
-export const loginQuestionSchema = z.strictObject({ code: z.string().min(1).max(100) });
+/** A login: a one-time code, or a token of the cluster or of the data folder. */
+export const loginQuestionSchema = z.union([
+  z.strictObject({ code: z.string().min(1).max(100) }),
+  z.strictObject({ token: z.string().min(1).max(16_384) }),
+]);
+export const sessionQuestionSchema = z.strictObject({ function: z.string().max(253).optional() });
+/** The caller who is logged in, and whether they may change a function, or all. */
+export const sessionAnswerSchema = z.object({
+  who: z.string(),
+  mayUpdate: z.boolean(),
+  /** The missing right, and how to get it. Absent if they may. */
+  why: z.string().optional(),
+});
+export type SessionAnswer = z.infer<typeof sessionAnswerSchema>;
 export const loginAnswerSchema = z.object({
   /** To be sent with each request, as `X-Watchfire-Proof`. */
   proof: z.string(),

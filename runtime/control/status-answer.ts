@@ -8,6 +8,8 @@ const troubleSchema = z.object({ reason: z.string(), message: z.string() }).part
 /** The part of `/status` that the commands show. A runtime of another version may say less, or more. */
 export const statusAnswerSchema = z.looseObject({
   role: z.string().default("active"),
+  /** Whether the runtime reviews tokens of the cluster. */
+  tokenReview: z.boolean().optional(),
   lease: z.object({ holder: z.string() }).optional(),
   checkpoint: troubleSchema,
   deployment: troubleSchema,

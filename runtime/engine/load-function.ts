@@ -5,7 +5,7 @@ import { OfflineReplayer } from "../journal/dead-letters.ts";
 import { spillByTurns } from "../journal/spill-by-turns.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
-import { resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
+import { hasNoObjects, resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
 import type { WrittenBodies } from "./account/loop-time.ts";
 import { BatchingRunner } from "./batch/batching-runner.ts";
 import type { Commits } from "./commit/commits.ts";
@@ -302,7 +302,7 @@ async function retireUnused(
   const unused = (await store.views(manifest.name)).filter(({ id }) => !used.has(id));
   // A schedule that is put back starts from then, so its position is not needed.
   for (const { id, resource, cursors } of unused) {
-    if (resource === scheduleResource) for (const { namespace } of cursors) commits.dropCursor(id, namespace);
+    if (hasNoObjects(resource)) for (const { namespace } of cursors) commits.dropCursor(id, namespace);
   }
   await retirement.retire(unused);
   // The retirement is on record before anything is delivered, so that after a kill it is not reported a second time.

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { SpillHeader } from "../journal/batch.ts";
 import { type Checkpoint, retirementMs, type StoredView } from "../journal/checkpoint.ts";
 import { spillByTurns } from "../journal/spill-by-turns.ts";
-import { scheduleResource } from "../manifest/trigger-record.ts";
+import { hasNoObjects } from "../manifest/trigger-record.ts";
 import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 
 interface RetirementParts {
@@ -42,7 +42,7 @@ export class Retirement {
     const onDisk = await this.onDisk(views);
     for (const { id, function: name, trigger, resource } of views) {
       // A schedule that is put back starts from then, so only its events on disk are kept.
-      const inMemory = resource === scheduleResource ? 0 : (this.inMemory.get(id) ?? 0);
+      const inMemory = hasNoObjects(resource) ? 0 : (this.inMemory.get(id) ?? 0);
       const waiting = inMemory + (onDisk.get(id)?.length ?? 0);
       if (waiting > 0)
         log.warn({ function: name, trigger, waiting, hint: putBack }, "trigger is gone, its events wait");

@@ -97,6 +97,8 @@ export interface RuntimeOptions {
   readonly functionStatus?: boolean;
   /** `spare`: number of ports after `port` that are tried if `port` is taken. Default 0. */
   readonly listen: { readonly host: string; readonly port: number; readonly spare?: number };
+  /** Answer accounts of the cluster too, as far as they may get or update functions.watchfire.dev. Default false. */
+  readonly tokenReview?: boolean;
   /** Serve the console at the address of the endpoints. Default false. */
   readonly console?: boolean;
   /** The options of the command that started it, for people who ask. Default: it was started by no command. */

@@ -3,6 +3,7 @@ import { runtimeAccount } from "../access/account.ts";
 import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import { ClusterSource } from "../catalog/cluster-source.ts";
+import type { TakenRevision } from "../catalog/deployed-set.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
@@ -10,6 +11,12 @@ import { IndexTrust } from "../catalog/index-trust.ts";
 import { MergedSource } from "../catalog/merged-source.ts";
 import { ConsoleAccess, loginLink } from "../console/access.ts";
 import { type FunctionCounters, MetricSeries } from "../console/metric-series.ts";
+import { AccountReviews } from "../control/access/account-reviews.ts";
+import { AuditLog } from "../control/access/audit-log.ts";
+import { tokenCaller } from "../control/access/caller.ts";
+import { Gate } from "../control/access/gate.ts";
+import { RevisionAudit } from "../control/access/revision-audit.ts";
+import { EventsOfFunctions } from "../control/function-status/events-of-functions.ts";
 import { FunctionObjects } from "../control/function-status/function-objects.ts";
 import { StatusPublisher } from "../control/function-status/status-publisher.ts";
 import type { Pause } from "../control/pauses.ts";
@@ -71,6 +78,8 @@ export class Host {
   private readonly code: FunctionCode | undefined;
   private readonly ownership: Ownership;
   private readonly publisher: StatusPublisher | undefined;
+  /** The log of changes that somebody asked for. */
+  private readonly audit: AuditLog;
   /** The sessions of the console; `undefined` without a console. */
   private readonly consoleAccess: ConsoleAccess | undefined;
   /** Samples for the console's plots. */
@@ -90,6 +99,7 @@ export class Host {
     this.consoleAccess = options.console ? new ConsoleAccess(clock) : undefined;
     this.series = options.console ? new MetricSeries(() => this.counters, clock) : undefined;
     this.code = functions === undefined ? undefined : (options.code ?? openCode(functions, clock, options.trust));
+    this.audit = this.auditLog();
     this.source = this.sourceOf();
     const quarter = heapQuarter();
     const parts = {
@@ -162,7 +172,7 @@ export class Host {
 
   /** A link that logs one browser in to the console; undefined without a console. */
   loginLink(): string | undefined {
-    return this.consoleAccess && loginLink(this.url, this.consoleAccess.newCode());
+    return this.consoleAccess && loginLink(this.url, this.consoleAccess.newCode(tokenCaller));
   }
 
   /** Reads the functions again: starts new ones, updates changed ones, stops removed ones. Never rejects. */
@@ -422,17 +432,23 @@ export class Host {
   }
 
   private async serve(): Promise<void> {
-    const { listen, data, clock, log } = this.options;
-    const { consoleAccess: access, series } = this;
+    const { listen, data, clock, log, tokenReview, transport, namespace, account = runtimeAccount } = this.options;
+    const { consoleAccess: access, audit, series } = this;
+    const gate = new Gate({
+      token: keepToken(data),
+      ...(tokenReview && { accounts: new AccountReviews({ transport, namespace, account, clock }) }),
+      audit,
+      deadLetters: () => this.ownership.deadLetters,
+    });
     const inspection: Inspection = {
       live: () => true,
       // A standby is ready to take over, and a rollout waits for it.
       ready: () => !this.stopping.signal.aborted && (this.ready || this.canTakeOver),
       obstacle: () => (this.stopping.signal.aborted ? "it drains" : this.unready),
       unsaved: () => this.active.flatMap(({ dispatcher, store }) => dispatcher.trouble ?? store.trouble ?? [])[0],
-      status: () => this.status(),
+      status: () => (tokenReview ? { ...this.status(), tokenReview } : this.status()),
       metrics: () => this.components.metrics.text(),
-      token: keepToken(data),
+      gate: gate.admit,
       deadLetters: () => this.ownership.deadLetters,
       explain: (question: ExplainQuestion) => this.explain(question),
       functions: this.desk,
@@ -445,7 +461,7 @@ export class Host {
           const { consoleApp } = await import("../console/app.ts");
           return consoleApp({
             ...inspection,
-            ...{ control, access, series, log },
+            ...{ control, access, gate, series, log },
             history: this.components.history,
             status: () => this.status(),
             manifests: () => this.functions,
@@ -482,8 +498,31 @@ export class Host {
     const trust = keys && new IndexTrust({ keys, namespace, account, data });
     const changed = () => void this.reload();
     const { watches } = this.components;
-    const cluster = new ClusterSource({ watches, namespace, account, trust, clock, log, changed });
+    const { transport } = this.options;
+    const { audit } = this;
+    const revisions = new RevisionAudit({
+      transport,
+      namespace,
+      account,
+      audit,
+      isOwn: (name) => this.isFirstHere(name),
+    });
+    const took = (revision: TakenRevision) => revisions.took(revision);
+    const cluster = new ClusterSource({ watches, namespace, account, trust, clock, log, changed, took });
     return folder ? new MergedSource(folder, cluster, log) : cluster;
+  }
+
+  /** Whether a function's first shard is here, so that exactly one replica writes about the function. */
+  private isFirstHere(name: string): boolean {
+    const [first] = this.ownership.slotsOf(name);
+    return first !== undefined && (this.ownership.partitions.get(first)?.holds ?? false);
+  }
+
+  /** Creates the log of changes. With Function objects, changes are Events on them, too. */
+  private auditLog(): AuditLog {
+    const { functionStatus, transport, namespace, account = runtimeAccount, clock, log } = this.options;
+    const objects = functionStatus ? new FunctionObjects(transport, namespace, account) : undefined;
+    return AuditLog.on(log, clock, objects && new EventsOfFunctions({ transport, namespace, objects, clock, log }));
   }
 
   /** Creates the publisher of Function objects, if enabled. It only writes while the Lease is held, if there is one. */

@@ -1,5 +1,5 @@
 import type { ResourceVersion } from "../base/resource-version.ts";
-import type { EventType } from "../manifest/function.ts";
+import { type EventType, eventTypes } from "../manifest/function.ts";
 
 /** A known object without its body. */
 export interface KnownIdentity {
@@ -114,10 +114,15 @@ export interface StoredEvent {
   readonly receivedAt: number;
 }
 
+/**
+ * Types of causes. `Requeue`: the handler requested another run. `Resync`: the resync period elapsed. `Replay`: a user requested
+ * it.
+ */
+export const causeTypes = [...eventTypes, "Requeue", "Resync", "Replay"] as const;
+
 /** The reason why a key is reconciled: a change that a trigger selects, or the runtime itself. */
 export interface Cause {
-  /** `Requeue`: its handler asked for it. `Resync`: the resync period elapsed. `Replay`: a user asked for it. */
-  readonly type: EventType | "Requeue" | "Resync" | "Replay";
+  readonly type: (typeof causeTypes)[number];
   /**
    * For a change: the trigger and the object that changed. For a schedule: the trigger. Stored by the trigger's identity;
    * handlers receive its name.

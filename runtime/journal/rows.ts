@@ -1,14 +1,16 @@
 import { z } from "zod";
 import { resourceVersion } from "../base/resource-version.ts";
-import type {
-  Cause,
-  DeadLetter,
-  DeadLetterSummary,
-  NewDeadLetter,
-  Spilled,
-  SpilledEvent,
-  SpilledKey,
-  SpillHeader,
+import { eventTypes } from "../manifest/function.ts";
+import {
+  type Cause,
+  causeTypes,
+  type DeadLetter,
+  type DeadLetterSummary,
+  type NewDeadLetter,
+  type Spilled,
+  type SpilledEvent,
+  type SpilledKey,
+  type SpillHeader,
 } from "./batch.ts";
 
 /** A row as node:sqlite returns it. */
@@ -24,7 +26,7 @@ const event = {
   name: z.string(),
   uid: z.string(),
   resourceVersion: version,
-  type: z.enum(["Added", "Modified", "Deleted", "Scheduled"]),
+  type: z.enum(eventTypes),
   id: z.string(),
   deletedBy: version,
   flags: z.record(z.string(), z.unknown()),
@@ -33,7 +35,7 @@ const event = {
 };
 
 const cause = z.object({
-  type: z.enum(["Added", "Modified", "Deleted", "Scheduled", "Requeue", "Resync", "Replay"]),
+  type: z.enum(causeTypes),
   trigger: z.string().optional(),
   namespace: z.string().optional(),
   name: z.string().optional(),

@@ -24,7 +24,14 @@ export interface GrantedRule {
 }
 
 /** Whose rights are reviewed: the connection's own, or those of another user, which requires the right to ask. */
-type ReviewedUser = "self" | { readonly user: string; readonly groups: readonly string[] };
+type ReviewedUser =
+  | "self"
+  | {
+      readonly user: string;
+      readonly groups: readonly string[];
+      readonly uid?: string;
+      readonly extra?: Readonly<Record<string, readonly string[]>>;
+    };
 
 const answerLimit = 4 * 1024 * 1024;
 /** Time limit, in milliseconds. The question is asked again soon, so a late answer is useless. */

@@ -34,10 +34,12 @@ export interface FunctionManifest {
   readonly paused?: true;
 }
 
-export type ChangeType = "Added" | "Modified" | "Deleted";
+export const changeTypes = ["Added", "Modified", "Deleted"] as const;
+export type ChangeType = (typeof changeTypes)[number];
 
-/** Type of an event: a change of an object, or a scheduled time. */
-export type EventType = ChangeType | "Scheduled";
+/** Types of events: the changes of an object, and a scheduled time. */
+export const eventTypes = [...changeTypes, "Scheduled"] as const;
+export type EventType = (typeof eventTypes)[number];
 
 export interface Trigger {
   /** Passed to the handler; unique within the function; default: the kind in lower case. */

@@ -23,6 +23,9 @@ export function resourceOf({ apiVersion, kind }: { readonly apiVersion: string; 
 /** Resource of a schedule, which has no objects. */
 export const scheduleResource = resourceOf(scheduleKind);
 
+/** True for the resource of a trigger that fires without an object. Such a trigger has no known objects, and one cursor. */
+export const hasNoObjects = (resource: string): boolean => resource === scheduleResource;
+
 /** Returns the records of a function's triggers and schedules. */
 export function recordsOf({
   triggers,

@@ -3,8 +3,7 @@ import { replaceSharding, type Sharding, shardIn, whole } from "../engine/state/
 import type { Cursor, KnownIdentity } from "../journal/batch.ts";
 import type { Checkpoint, StoredView } from "../journal/checkpoint.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { scheduleKind } from "../manifest/schedule.ts";
-import { resourceOf } from "../manifest/trigger-record.ts";
+import { hasNoObjects } from "../manifest/trigger-record.ts";
 import { slotsOf } from "../slots/rendezvous.ts";
 
 /** How functions are distributed over journals, one for each slot. */
@@ -84,13 +83,13 @@ export function shareOf({ from, source, to, target }: Move, name: string): Funct
   const isWholeIn = (namespace: string) => from.shardingOf(name).by === "namespace" && namespace !== "";
   const has: FunctionRows["has"] = (view, key, keys) => {
     if (isAlike || shard === "whole") return true;
-    if (isSchedule(view)) return isReconciler || shard.isFirst;
+    if (hasNoObjects(view.resource)) return isReconciler || shard.isFirst;
     if (keys && keys.length > 0) return keys.some((each) => shard.owns(each));
     return (keys === undefined && to.isKeyed(view.function, view.trigger)) || shard.owns(key);
   };
   const cursor: FunctionRows["cursor"] = (view, one, other) => {
-    if (!has(view, "", undefined) && isSchedule(view)) return undefined;
-    if (isSchedule(view)) return other ? olderOf(one, other) : one;
+    if (!has(view, "", undefined) && hasNoObjects(view.resource)) return undefined;
+    if (hasNoObjects(view.resource)) return other ? olderOf(one, other) : one;
     const { namespace } = one;
     const become = { ...one, selection: replaceSharding(one.selection, sharding) };
     if (isAlike) return become;
@@ -102,9 +101,6 @@ export function shareOf({ from, source, to, target }: Move, name: string): Funct
   };
   return { has, cursor };
 }
-
-const isSchedule = ({ resource }: ViewOf): boolean => resource === scheduleResource;
-const scheduleResource = resourceOf(scheduleKind);
 
 /** Returns the earlier of two cursors of a schedule, so that a time that one shard has not delivered yet is delivered. */
 const olderOf = (one: Cursor, other: Cursor): Cursor => ({

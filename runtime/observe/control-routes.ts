@@ -5,7 +5,13 @@ import type { DeadLetter, DeadLetterSummary } from "../journal/batch.ts";
 import type { DeadLetterPage } from "../journal/checkpoint.ts";
 import type { WaitingReplay } from "../journal/dead-letters.ts";
 import { type ControlApi, functionRoutes } from "./control-api.ts";
-import { deadLetterId, describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
+import {
+  type DeadLetterDetail,
+  deadLetterId,
+  describeDeadLetter,
+  describeFailure,
+  describeSummary,
+} from "./dead-letter.ts";
 import { type ExplainQuestion, type Explanation, nameSchema, namespaceSchema } from "./explanation.ts";
 import type { UnderWay } from "./under-way.ts";
 
@@ -28,6 +34,14 @@ export const deadLettersQuestionSchema = z.object({
   function: z.string().optional(),
 });
 
+/** Variables that a gate before the routes may set. */
+export interface ControlEnv {
+  Variables: {
+    /** Removes the values of Secrets from what a caller is shown who may not see them. */
+    redact?: (data: unknown) => unknown;
+  };
+}
+
 /** The parts of the runtime that these routes use. */
 export interface ControlParts {
   /** @throws WatchfireError WF_LEASE_STANDBY if another replica has them */
@@ -39,8 +53,8 @@ export interface ControlParts {
 }
 
 /** Creates the routes of the commands, without guards: explanations, operations on functions, and dead letters. */
-export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono {
-  const app = new Hono();
+export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono<ControlEnv> {
+  const app = new Hono<ControlEnv>();
   app.get("/explain/:function", async (c) => {
     const asked = objectQuestionSchema.safeParse(c.req.query());
     if (!asked.success) return c.json({ error: "the query is namespace=NAMESPACE&name=NAME, of an object" }, 400);
@@ -54,7 +68,10 @@ export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono {
     const { after, function: name } = asked.data;
     return c.json((await desk().list({ after, function: name })).map(describeSummary));
   });
-  app.get("/dead-letters/:id", async (c) => c.json(describeDeadLetter(await desk().show(c.req.param("id")))));
+  app.get("/dead-letters/:id", async (c) => {
+    const letter = describeDeadLetter(await desk().show(c.req.param("id")));
+    return c.json((c.get("redact")?.(letter) as DeadLetterDetail | undefined) ?? letter);
+  });
   for (const action of ["replay", "drop"] as const) {
     app.post(`/dead-letters/${action}`, async (c) => {
       const asked = idsSchema.safeParse(await c.req.json().catch(() => undefined));
@@ -71,8 +88,11 @@ export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono {
 }
 
 /** HTTP status by error code. All other errors are answered with 500. */
-const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
+const statuses: { readonly [code in ErrorCode]?: 401 | 403 | 404 | 409 | 503 } = {
   WF_OBSERVE_TOKEN: 401,
+  WF_CONTROL_TOKEN: 401,
+  WF_CONTROL_FORBIDDEN: 403,
+  WF_CONTROL_REVIEW: 503,
   WF_CHECKPOINT_NO_DEAD_LETTER: 404,
   WF_CHECKPOINT_LETTER_HOMELESS: 409,
   WF_CHECKPOINT_LETTER_EMPTY: 409,

@@ -4,14 +4,13 @@ import type { AddressInfo } from "node:net";
 import { hostname } from "node:os";
 import { type ServerType, serve } from "@hono/node-server";
 import { getConnInfo } from "@hono/node-server/conninfo";
-import { type Context, Hono } from "hono";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { shorten, systemReason } from "../base/wording.ts";
 import { limitConnections, serverLimits } from "./connections.ts";
-import { answerFailure, type ControlParts, controlRoutes } from "./control-routes.ts";
+import { answerFailure, type ControlEnv, type ControlParts, controlRoutes } from "./control-routes.ts";
 import { isLoopback, isLoopbackHost, isOwnHost } from "./hosts.ts";
-import { bears } from "./token-file.ts";
 import { UnderWay } from "./under-way.ts";
 
 /** The parts of the runtime that the endpoints use. */
@@ -27,11 +26,11 @@ export interface Inspection extends ControlParts {
   status(): object;
   /** The metrics as Prometheus text. */
   metrics(): Promise<string>;
-  /** Token required for the dead letters, for explanations and for operations on functions. */
-  readonly token: string;
+  /** Admits callers of the dead letters, of explanations and of operations on functions: those who may do what they ask. */
+  readonly gate: MiddlewareHandler;
   readonly clock: Clock;
   /** Loads the console, which serves `control` below `/api` to its own sessions. Absent: there is no console. */
-  readonly console?: ((control: Hono) => Promise<Hono>) | undefined;
+  readonly console?: ((control: Hono<ControlEnv>) => Promise<Hono>) | undefined;
 }
 
 export interface Endpoints {
@@ -43,8 +42,8 @@ export interface Endpoints {
 
 /**
  * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`. Dead letters, explanations and operations on functions are
- * only served to this machine (the containers of a pod share its loopback), and only to callers with the token, because bodies
- * may contain secrets and replaying runs code. There, requests with an Origin, or for a Host that is not a loopback name, come from
+ * only served to this machine (the containers of a pod share its loopback), and only to callers whom the gate admits, because
+ * bodies may contain secrets and replaying runs code. There, requests with an Origin, or for a Host that is not a loopback name, come from
  * web pages and are refused. `/metrics` and `/status` are refused to requests for a Host that could be a web page's
  * (`isOwnHost`). Probes may name any host; `/readyz` then returns no reason.
  * @param spare number of ports after `port` to try if it is in use
@@ -123,13 +122,9 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
       if (!isLoopback(peer) || c.req.header("origin") !== undefined || !isLoopbackHost(c.req.header("host"))) {
         return c.json({ error: `${what} are served only to this machine` }, 403);
       }
-      const header = c.req.header("authorization");
-      if (!bears(header, inspection.token)) {
-        const what = `the request has ${header === undefined ? "no" : "another"} token`;
-        throw new WatchfireError("WF_OBSERVE_TOKEN", { what });
-      }
       return next();
     });
+    app.use(path, inspection.gate);
   }
   app.route("/", control);
   app.onError(answerFailure);

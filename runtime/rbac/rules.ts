@@ -28,6 +28,8 @@ export interface RulesOptions {
   readonly deployed?: boolean;
   /** `--function-status`. */
   readonly functionStatus?: boolean;
+  /** `--token-review`. */
+  readonly tokenReview?: boolean;
 }
 
 /** Verbs of `ctx.kube`: the meaning of `*`. */
@@ -86,7 +88,7 @@ export function runtimeRulesFor(manifest: FunctionManifest, kinds: KnownKinds, o
 
 /** Returns the rules that the runtime's account needs for any set of functions. */
 export function runtimeRules(options: RulesOptions): ScopedRule[] {
-  const { namespace, account, leaderElect, fleet, store, deployed, functionStatus } = options;
+  const { namespace, account, leaderElect, fleet, store, deployed, functionStatus, tokenReview } = options;
   const own = (apiGroup: string, resource: string, verbs: readonly string[], resourceNames?: readonly string[]) => ({
     apiGroups: [apiGroup],
     resources: [resource],
@@ -112,6 +114,15 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
       ? [
           own("watchfire.dev", "functions", ["create", "delete", "list", "patch"]),
           own("watchfire.dev", "functions/status", ["patch"]),
+          // Changes that somebody asked for are Events on the objects.
+          own("", "events", ["create"]),
+        ]
+      : []),
+    // To review callers of the control API.
+    ...(tokenReview
+      ? [
+          { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
+          { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
         ]
       : []),
   ];

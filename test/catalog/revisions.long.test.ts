@@ -285,3 +285,30 @@ test("an object of somebody else under the next revision's name is named with wh
   await fixture.deploy();
   expect((await revisions(fixture)).current).toBe(3);
 });
+
+test("the runtime logs who deployed what it takes up, and why; a rollback is one, and a restart says that nothing is new", async () => {
+  const team = await createTeam();
+  const fixture = await CatalogFixture.create();
+  const runtime = await fixture.install();
+  await runtime.start();
+  const audit = () => runtime.lines.filter(({ msg }) => msg === "audit").map(({ time: _, at: __, ...line }) => line);
+  const logged = (count: number) => runtime.sees(`${count} lines`, () => audit().length === count);
+  await fixture.define("greet", says(team, "one"));
+  await fixture.deploy("-m", "INC-1");
+  await logged(1);
+  await fixture.define("greet", says(team, "two"));
+  await fixture.deploy();
+  await logged(2);
+  await rollback(fixture, "-m", "two is slow");
+  await logged(3);
+  await runtime.kill();
+  await runtime.start();
+  await logged(4);
+  const by = { level: "info", who: "kubernetes-admin", set: "default", functions: ["greet"], msg: "audit" };
+  expect(audit()).toEqual([
+    { ...by, verb: "deploy", revision: 1, reason: "INC-1", result: "done" },
+    { ...by, verb: "deploy", revision: 2, result: "done" },
+    { ...by, verb: "rollback", revision: 3, reason: "two is slow", result: "done" },
+    { ...by, verb: "rollback", revision: 3, reason: "two is slow", result: "in use since the start" },
+  ]);
+});

@@ -103,6 +103,8 @@ test("without a cluster-wide right the chart creates only Roles in its namespace
   expect(kinds(await render())).toContain("ClusterRole");
   const objects = await rendered({ rbac: { scope: "namespaces" } });
   expect(kinds(objects).filter((kind) => kind.startsWith("Cluster"))).toEqual([]);
+  // Reviews of tokens would need one.
+  expect(containers(objects).watchfire.args).not.toContain("--token-review");
   expect(only(objects, "Role").metadata.namespace).toBe("apps");
 });
 

@@ -2,10 +2,22 @@ import { describe, expect, test } from "vitest";
 import { runtimeObjects } from "../../runtime/rbac/objects.ts";
 import { type RulesOptions, runtimeRules } from "../../runtime/rbac/rules.ts";
 import { needsOf, type PolicyRule } from "../../runtime/rbac/scoped-rule.ts";
+import type { Body } from "../target/client.ts";
 import { namespace, release, render } from "./helm.ts";
 
+/** Whether Kubernetes adds a role to its own view, edit or admin. */
+const isAggregated = ({ metadata: { labels = {} } }: Body): boolean =>
+  Object.keys(labels).some((label) => label.startsWith("rbac.authorization.k8s.io/aggregate-to-"));
+
 /** The runtime with the chart's options. */
-const started: RulesOptions = { namespace, account: release, leaderElect: true, store: "sqlite", deployed: true };
+const started: RulesOptions = {
+  namespace,
+  account: release,
+  leaderElect: true,
+  store: "sqlite",
+  deployed: true,
+  tokenReview: true,
+};
 
 const scenarios: readonly [sets: string, options: RulesOptions][] = [
   ["replicas=1", started],
@@ -14,6 +26,7 @@ const scenarios: readonly [sets: string, options: RulesOptions][] = [
   ["store.type=nats,nats.url=nats://nats:4222,slots=64", { ...started, store: "nats", fleet: true }],
   ["deployed.enabled=false", { ...started, deployed: false }],
   ["functionStatus.enabled=true", { ...started, functionStatus: true }],
+  ["tokenReview.enabled=false", { ...started, tokenReview: false }],
 ];
 
 describe.each(scenarios)("with %s", (sets, options) => {
@@ -21,7 +34,7 @@ describe.each(scenarios)("with %s", (sets, options) => {
     const objects = await render("--set", sets);
     const granted = ["Role", "ClusterRole"].flatMap((kind) =>
       objects
-        .filter((object) => object.kind === kind)
+        .filter((object) => object.kind === kind && !isAggregated(object))
         .flatMap(({ rules, metadata }) =>
           rules.map((rule: PolicyRule) => ({ ...rule, namespace: metadata.namespace })),
         ),
@@ -47,11 +60,30 @@ describe.each(scenarios)("with %s", (sets, options) => {
     expect(bound.flatMap(({ subjects }) => subjects)).toEqual(
       bound.map(() => ({ kind: "ServiceAccount", name: release, namespace })),
     );
-    const roles = objects.filter(({ rules }) => rules).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    const roles = objects
+      .filter((each) => each.rules && !isAggregated(each))
+      .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
     expect(bound.map(({ roleRef }) => `${roleRef.kind} ${roleRef.name}`).sort()).toEqual(roles.sort());
   });
 });
 
 test("with rbac.create=false the chart grants nothing", async () => {
   expect((await render("--set", "rbac.create=false")).filter(({ rules, roleRef }) => rules ?? roleRef)).toEqual([]);
+});
+
+test("Kubernetes' own view may see functions, and edit and admin may change them; a value takes that away", async () => {
+  const roles = (await render()).filter(isAggregated);
+  expect(
+    roles.map(({ rules, metadata: { labels = {} } }) => [
+      Object.keys(labels).flatMap((label) => /aggregate-to-(\w+)$/.exec(label)?.[1] ?? []),
+      rules,
+    ]),
+  ).toEqual([
+    [
+      ["view", "edit", "admin"],
+      [{ apiGroups: ["watchfire.dev"], resources: ["functions"], verbs: ["get", "list", "watch"] }],
+    ],
+    [["edit", "admin"], [{ apiGroups: ["watchfire.dev"], resources: ["functions"], verbs: ["update"] }]],
+  ]);
+  expect((await render("--set", "rbac.aggregate=false")).filter(isAggregated)).toEqual([]);
 });

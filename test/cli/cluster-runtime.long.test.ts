@@ -15,15 +15,17 @@ const token = "t".repeat(43);
 interface Asked {
   readonly path: string;
   readonly authorization: string | undefined;
+  readonly reason: string | undefined;
 }
 
 /** A replica's endpoints, on loopback. */
-async function replica(role: "active" | "standby") {
+async function replica(role: "active" | "standby", more: object = {}) {
   const asked: Asked[] = [];
   const server = createServer(({ url = "", headers }, response) => {
-    asked.push({ path: url, authorization: headers.authorization });
+    const reason = headers["watchfire-reason"];
+    asked.push({ path: url, authorization: headers.authorization, reason: reason && String(reason) });
     const answers: Record<string, object> = {
-      "/status": { role, functions: [], sources: [] },
+      "/status": { role, functions: [], sources: [], ...more },
       "/functions/greet/pause": { changed: true, says: `greet is paused by the ${role}` },
       "/functions/logs?after=0&wait=0": { lines: [] },
     };
@@ -40,7 +42,10 @@ async function replica(role: "active" | "standby") {
 
 const pod = (name: string, namespace = "watchfire", release = "events", isReady = true) => ({
   metadata: { name, namespace, labels: { "app.kubernetes.io/instance": release } },
-  spec: { containers: [{ name: "executor" }, { name: "watchfire", ports: [{ name: "http", containerPort: 9464 }] }] },
+  spec: {
+    serviceAccountName: "events",
+    containers: [{ name: "executor" }, { name: "watchfire", ports: [{ name: "http", containerPort: 9464 }] }],
+  },
   status: { phase: "Running", conditions: [{ type: "Ready", status: isReady ? "True" : "False" }] },
 });
 
@@ -51,16 +56,20 @@ interface Scene {
   readonly forbidden?: readonly string[];
   /** The endpoints' ports, by pod. */
   readonly ports?: Readonly<Record<string, number>>;
+  /** The kubeconfig's user. Default: there is no kubeconfig. */
+  readonly user?: object;
 }
 
-function onCluster(scene: Scene) {
+function onCluster({ user, ...scene }: Scene) {
   const folder = folderOf({});
   const file = join(folder, "scene.json");
   writeFileSync(file, JSON.stringify({ ...scene, token }));
   symlinkSync(join(import.meta.dirname, "fake-kubectl.js"), join(folder, "kubectl"));
   symlinkSync(bin, join(folder, "kubectl-watchfire"));
   const PATH = [folder, dirname(process.execPath)].join(delimiter);
-  const env = { PATH, FAKE_KUBECTL: file };
+  const kubeconfig = join(folder, "kubeconfig");
+  if (user) writeFileSync(kubeconfig, kubeconfigWith(user));
+  const env = { PATH, FAKE_KUBECTL: file, KUBECONFIG: kubeconfig };
   const start = (program: string, words: readonly string[]): ChildProcess =>
     spawn(
       program === "plugin" ? join(folder, "kubectl-watchfire") : process.execPath,
@@ -91,6 +100,17 @@ function onCluster(scene: Scene) {
   };
 }
 
+/** A kubeconfig whose context is in the namespace `own`. */
+const kubeconfigWith = (user: object): string =>
+  JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }],
+    users: [{ name: "u", user }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "u", namespace: "own" } }],
+    "current-context": "x",
+  });
+
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -109,7 +129,7 @@ test("the plugin finds the runtime by its labels, asks the replica that works, a
     stdout: "greet is paused by the active\n",
     stderr: "runtime: pod events-1 in namespace watchfire\n",
   });
-  expect(standby.asked).toEqual([{ path: "/status", authorization: undefined }]);
+  expect(standby.asked).toEqual([{ path: "/status" }]);
   expect(active.asked.at(-1)).toEqual({ path: "/functions/greet/pause", authorization: `Bearer ${token}` });
   expect(calls().map(({ words }) => words.slice(0, 4))).toEqual([
     ["get", "pods", "--all-namespaces", "--selector=app.kubernetes.io/name=watchfire"],
@@ -196,4 +216,92 @@ test.each(["SIGINT", "SIGTERM"] as const)("what is forwarded for `logs --follow`
   child.kill(signal);
   expect(await ended).toEqual([0, null]);
   await allEnded();
+});
+
+const words = ["pause", "greet", "-n", "watchfire", "--reason", "it is late – 夜"];
+const commandsOf = (calls: readonly { words: string[] }[]) => calls.map(({ words: [first] }) => first);
+
+test("a runtime that reviews tokens is asked with the kubeconfig's own, without pods/exec, and told the reason", async () => {
+  const active = await replica("active", { tokenReview: true });
+  const scene = { pods: [pod("events-0")], ports: { "events-0": active.port }, forbidden: ["exec"] };
+  const { run, calls } = onCluster({ ...scene, user: { token: "my-own" } });
+  expect(await run("plugin", ...words)).toMatchObject({ status: 0, stdout: "greet is paused by the active\n" });
+  expect(active.asked.at(-1)).toEqual({
+    path: "/functions/greet/pause",
+    authorization: "Bearer my-own",
+    reason: encodeURIComponent("it is late – 夜"),
+  });
+  expect(commandsOf(calls())).toEqual(["get", "port-forward"]);
+});
+
+test("an exec plugin's token is sent as well", async () => {
+  const active = await replica("active", { tokenReview: true });
+  const credential = {
+    apiVersion: "client.authentication.k8s.io/v1",
+    kind: "ExecCredential",
+    status: { token: "fresh" },
+  };
+  const exec = {
+    apiVersion: credential.apiVersion,
+    command: process.execPath,
+    args: ["-e", `process.stdout.write(${JSON.stringify(JSON.stringify(credential))})`],
+    interactiveMode: "Never",
+  };
+  const { run } = onCluster({ pods: [pod("events-0")], ports: { "events-0": active.port }, user: { exec } });
+  expect(await run("plugin", ...words)).toMatchObject({ status: 0 });
+  expect(active.asked.at(-1)?.authorization).toBe("Bearer fresh");
+});
+
+test("the user's token is sent to no runtime that does not review tokens, and to none in a namespace that nobody named", async () => {
+  const [old, found] = [await replica("active"), await replica("active", { tokenReview: true })];
+  const user = { token: "my-own" };
+  const first = onCluster({ pods: [pod("events-0")], ports: { "events-0": old.port }, user });
+  expect(await first.run("plugin", ...words)).toMatchObject({ status: 0 });
+  expect(old.asked.at(-1)?.authorization).toBe(`Bearer ${token}`);
+  const second = onCluster({ pods: [pod("events-0")], ports: { "events-0": found.port }, user });
+  const { status, stderr } = await second.run("plugin", "pause", "greet");
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/WF_CLI_FORWARD.*not named.*name it with -n watchfire/)]);
+  expect(found.asked.flatMap(({ authorization }) => authorization ?? [])).toEqual([]);
+});
+
+test.each([
+  ["a name and a password", { username: "ada", password: "p" }, /logs in with a name and a password/],
+  ["another user to act as", { token: "my-own", as: "ada" }, /acts as another user/],
+  [
+    "a plugin that gives a certificate",
+    { exec: { apiVersion: "client.authentication.k8s.io/v1", command: "nowhere", interactiveMode: "Never" } },
+    /nowhere/,
+  ],
+])(
+  "a kubeconfig with %s has no token: the pod's own is read, or the error names --as-account",
+  async (_, user, why) => {
+    const active = await replica("active", { tokenReview: true });
+    const scene = { pods: [pod("events-0")], ports: { "events-0": active.port }, user };
+    expect(await onCluster(scene).run("plugin", ...words)).toMatchObject({ status: 0 });
+    expect(active.asked.at(-1)?.authorization).toBe(`Bearer ${token}`);
+    const { status, stderr } = await onCluster({ ...scene, forbidden: ["exec"] }).run("plugin", ...words);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(why);
+    expect(stderr).toMatch(/WF_CLI_FORWARD.*pass --as-account NAME/);
+  },
+);
+
+test("--as-account asks with a token of a ServiceAccount that is for this runtime alone", async () => {
+  const active = await replica("active", { tokenReview: true });
+  const scene = { pods: [pod("events-0")], ports: { "events-0": active.port }, forbidden: ["exec"] };
+  const { run, calls } = onCluster(scene);
+  expect(await run("plugin", ...words, "--as-account", "people/oncall")).toMatchObject({ status: 0 });
+  expect(active.asked.at(-1)?.authorization).toBe("Bearer a-token-of-the-account");
+  expect(calls().at(-1)?.words).toEqual([
+    "create",
+    "token",
+    "--namespace=people",
+    "--audience=watchfire.dev/watchfire/events",
+    "--duration=3600s",
+    "oncall",
+  ]);
+  const wrong = await run("plugin", ...words, "--as-account=--help");
+  expect(wrong).toMatchObject({ status: 1, stderr: expect.stringMatching(/WF_CLI_USAGE/) });
+  const path = await run("plugin", ...words, "--as-account", "a/b/c");
+  expect(path).toMatchObject({ status: 1, stderr: expect.stringMatching(/WF_CLI_USAGE.*NAME or NAMESPACE\/NAME/) });
 });

@@ -17,6 +17,7 @@ import type { ControlApi } from "../../runtime/observe/control-api.ts";
 import type { DeadLetterService } from "../../runtime/observe/control-routes.ts";
 import { serveEndpoints } from "../../runtime/observe/endpoints.ts";
 import { keepToken } from "../../runtime/observe/token-file.ts";
+import { gateOf } from "../control/access/gate-of.ts";
 import { folderOf } from "../tools/folder.ts";
 import { bin, type Result, watchfire } from "./run.ts";
 import { define, manifest, Session } from "./session.ts";
@@ -75,7 +76,7 @@ async function endpointsOn(folder: string, letters: DeadLetterService): Promise<
     clock: systemClock,
     status: () => ({ functions: [{ name: "greet" }] }),
     metrics: async () => "",
-    token: keepToken(folder),
+    gate: gateOf({ token: keepToken(folder) }).admit,
     deadLetters: () => letters,
     explain: async () => Promise.reject(new Error("not asked")),
     functions: {} as ControlApi,

@@ -25,7 +25,8 @@ if (command === "get") {
     return isAll || metadata.namespace === (namespace ?? "own");
   });
   process.stdout.write(JSON.stringify({ items }));
-} else if (command === "exec") process.stdout.write(`${token}\n`);
+} else if (command === "create") process.stdout.write("a-token-of-the-account\n");
+else if (command === "exec") process.stdout.write(`${token}\n`);
 else if (command === "port-forward") {
   const pod = words.find((word) => word.startsWith("pod/")).slice("pod/".length);
   const server = createServer((socket) => {

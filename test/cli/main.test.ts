@@ -43,6 +43,15 @@ describe("the command line", () => {
   });
 
   it.each([
+    [["start", "--store", "redis"], '--store takes sqlite, kubernetes, nats, got "redis"'],
+    [["start", "--store", "kubernetes"], "--store kubernetes needs --leader-elect"],
+  ])("a store that cannot be used is the user's mistake: %j", async (args, said) => {
+    const { status, stderr } = await watchfire(args);
+    expect(stderr).toContain(`WF_CLI_USAGE: ${said}`);
+    expect(status).toBe(1);
+  });
+
+  it.each([
     [["cluster", "--port", "-1"], '--port takes a port, 0 to 65535, got "-1"'],
     [["cluster", "--port=65536"], '--port takes a port, 0 to 65535, got "65536"'],
     [["dev", "--port", "9464x"], '--port takes a port, 0 to 65535, got "9464x"'],

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { tokenCaller } from "../../runtime/control/access/caller.ts";
 import { servedConsole } from "./served.ts";
 
 const write = { method: "POST", body: {} };
@@ -20,7 +21,7 @@ test("the token opens everything, for programs", async () => {
 
 test("a link logs in once; its cookie is kept from scripts and from other sites", async () => {
   const { ask, access, origin } = await servedConsole();
-  const asked = { method: "POST", headers: { origin }, body: { code: access.newCode() } };
+  const asked = { method: "POST", headers: { origin }, body: { code: access.newCode(tokenCaller) } };
   const answer = await ask("/api/session", asked);
   expect(answer.headers["set-cookie"]).toMatch(/^watchfire-\d+=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/);
   const again = await ask("/api/session", asked);
@@ -54,7 +55,7 @@ test("a page of another origin is refused, be it of another port of this machine
     expect((await ask("/api/functions/greet/pause", { ...write, headers })).status, origin).toBe(403);
     expect((await ask("/api/runs", { headers })).status, origin).toBe(403);
     expect((await ask("/api/runs", { headers: { ...bearing, origin } })).status, origin).toBe(403);
-    const body = { code: access.newCode() };
+    const body = { code: access.newCode(tokenCaller) };
     expect((await ask("/api/session", { method: "POST", headers: { origin }, body })).status, origin).toBe(403);
   }
   expect((await ask("/api/runs", { headers: { ...session, "sec-fetch-site": "same-site" } })).status).toBe(403);
@@ -86,40 +87,15 @@ test("each write is an audit line with who, what and how it ended; so is one tha
   await ask("/api/dead-letters/drop", { method: "POST", headers, body: { ids: ["1"] } });
   await ask("/api/dead-letters/drop", { method: "POST", headers, body: { ids: ["7"] } });
   for (let count = 0; count < 3; count++) await ask("/api/functions/greet/pause", write);
-  const from = "127.0.0.1 test";
+  const by = { who: "the data folder's token", session: 1, from: "127.0.0.1 test", message: "audit" };
+  const refused = { who: "unknown", verb: "pause", result: "refused: WF_OBSERVE_TOKEN", from: "127.0.0.1" };
+  const one = (id: string) => ({ letters: { count: 1, ids: [id] } });
   expect(audit).toEqual([
-    { who: "session 1", from: "127.0.0.1", message: "console login" },
-    {
-      who: "session 1",
-      action: "POST pause",
-      function: "greet",
-      asked: {},
-      status: 200,
-      from,
-      message: "console write",
-    },
-    {
-      who: "session 1",
-      action: "POST drop",
-      asked: { count: 1, ids: ["1"] },
-      status: 200,
-      from,
-      message: "console write",
-    },
-    {
-      who: "session 1",
-      action: "POST drop",
-      asked: { count: 1, ids: ["7"] },
-      status: 404,
-      from,
-      message: "console write",
-    },
-    {
-      action: "POST /api/functions/greet/pause",
-      why: "no valid token or session",
-      from: "127.0.0.1",
-      message: "console write refused",
-    },
+    { who: "the data folder's token", session: 1, from: "127.0.0.1", message: "console login" },
+    { ...by, verb: "pause", function: "greet", asked: {}, result: "done" },
+    { ...by, verb: "drop", ...one("1"), functions: ["greet"], result: "done" },
+    { ...by, verb: "drop", ...one("7"), functions: [], result: "WF_CHECKPOINT_NO_DEAD_LETTER" },
+    { ...refused, message: "audit" },
   ]);
 });
 

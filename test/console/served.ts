@@ -6,12 +6,15 @@ import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { ConsoleAccess } from "../../runtime/console/access.ts";
 import { consoleApp } from "../../runtime/console/app.ts";
 import { MetricSeries } from "../../runtime/console/metric-series.ts";
+import type { AccountReviews } from "../../runtime/control/access/account-reviews.ts";
+import { tokenCaller } from "../../runtime/control/access/caller.ts";
 import type { FleetReport } from "../../runtime/control/fleet-report.ts";
 import type { FunctionReport } from "../../runtime/control/function-status/function-report.ts";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/journal/batch.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
 import type { ControlApi, RunsAnswer } from "../../runtime/observe/control-api.ts";
 import { serveEndpoints } from "../../runtime/observe/endpoints.ts";
+import { gateOf } from "../control/access/gate-of.ts";
 import { noCounts } from "../control/function-status/report.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 
@@ -85,14 +88,23 @@ interface Asked {
   readonly body?: unknown;
 }
 
+interface ServedOptions {
+  readonly accounts?: AccountReviews;
+  readonly fleet?: FleetReport;
+  /** Serves the real page, for a browser. Default: stubs of its files. */
+  readonly isWhole?: boolean;
+}
+
 /** A console over one function with one failed run and its dead letter. */
-export async function servedConsole({ fleet }: { fleet?: FleetReport } = {}) {
+export async function servedConsole({ accounts, fleet, isWhole = false }: ServedOptions = {}) {
   const store = new MemoryStore();
   await store.commit({ ...emptyBatch, deadLetters: [letter] });
   const access = new ConsoleAccess(systemClock);
   const audit: Record<string, unknown>[] = [];
   const note = (fields: object, message?: string) => void audit.push({ ...fields, message });
   const reports: FunctionReport[] = [{ ...report }];
+  const deadLetters = () => new DeadLetters(store);
+  const gate = gateOf({ token, deadLetters, hear: note, ...(accounts && { accounts }) });
   const functions: Partial<ControlApi> = {
     runs: async () => ({ runs: [run] }),
     logs: async () => ({ lines: [{ number: 1, line: JSON.stringify(logged) }] }),
@@ -106,18 +118,19 @@ export async function servedConsole({ fleet }: { fleet?: FleetReport } = {}) {
     clock: systemClock,
     status: () => ({ role: "active", sandbox: {}, functions: reports, sources: [], ...(fleet && { fleet }) }),
     metrics: async () => "",
-    token,
-    deadLetters: () => new DeadLetters(store),
+    deadLetters,
     explain: async () => Promise.reject(new Error("not asked")),
     functions: functions as ControlApi,
   };
   const endpoints = await serveEndpoints("127.0.0.1", 0, {
     ...inspection,
+    gate: gate.admit,
     console: (control) =>
       consoleApp({
         ...inspection,
         control,
         access,
+        gate,
         log: { info: note, warn: note } as never,
         manifests: () => [],
         outcomesOf: () => [{ trigger: "settings", outcome: "retry", count: 1 }],
@@ -125,7 +138,7 @@ export async function servedConsole({ fleet }: { fleet?: FleetReport } = {}) {
         configuration: () => ({ versions: { watchfire: "0" }, flags: {}, place: {}, limits: {} }),
         redactData: (_, data) => data,
         sourceText: () => "export default () => {\n  throw new TypeError('no 1');\n};",
-        assets: async () => ({ script: "/* script */", style: "/* style */" }),
+        ...(!isWhole && { assets: async () => ({ script: "/* script */", style: "/* style */" }) }),
       }),
   });
   onTestFinished(() => endpoints.close());
@@ -143,7 +156,11 @@ export async function servedConsole({ fleet }: { fleet?: FleetReport } = {}) {
     });
   /** Logs a browser in; returns what it sends with each request. */
   const login = async () => {
-    const answer = await ask("/api/session", { method: "POST", headers: { origin }, body: { code: access.newCode() } });
+    const answer = await ask("/api/session", {
+      method: "POST",
+      headers: { origin },
+      body: { code: access.newCode(tokenCaller) },
+    });
     const cookie = answer.headers["set-cookie"]?.split(";")[0] ?? "";
     const { proof } = JSON.parse(answer.body) as { proof: string };
     return { cookie, "x-watchfire-proof": proof, origin };

@@ -136,7 +136,7 @@ test.skipIf("absent" in browser)(
     await make("ada", "good");
     await page.getByRole("table", { name: "Runs" }).getByText("default/ada").waitFor({ timeout: 5_000 });
     expect(await inaccessible(page)).toEqual([]);
-    expect(dev.output).toMatch(/console write .*who=session 1 .*action=POST replay/);
+    expect(dev.output).toMatch(/audit .*who=.*data folder's token {2}session=1 {2}verb=replay/);
     expect(faults).toEqual([]);
     await close();
   },

@@ -1,13 +1,15 @@
 // Functions that are part of an image, from `helm install` to their effects and their limits.
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { type Body, Client } from "../target/client.ts";
+import { kubeconfigOf } from "../target/kubeconfig.ts";
+import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
 import { functionFolders } from "./images.ts";
 import { say } from "./ledger.ts";
-import { admin, auditLog, ensureNamespace, kubectl, Release } from "./release.ts";
+import { admin, auditLog, ensureNamespace, kubectl, Release, watchfire } from "./release.ts";
 
 const patienceMs = 60_000;
 const namespaces = ["demo", "audit", "audit-records", "gluttony", "trespass"];
@@ -66,6 +68,37 @@ describe("a release whose functions are in its image", () => {
       ({ stage, responseStatus }) => stage === "ResponseComplete" && responseStatus?.code === 403,
     );
     expect(forbidden.map(({ user, verb, requestURI }) => `${user.username} ${verb} ${requestURI}`)).toEqual([]);
+  });
+
+  test("an operator pauses through a forwarded port with their own login, or a ServiceAccount's, without pods/exec", async () => {
+    const { namespace } = release;
+    await kubectl(["apply", "-f", "-"], await watchfire("rbac", "--role", "operator", "--namespace", namespace));
+    await kubectl(["-n", namespace, "create", "serviceaccount", "oncall"]);
+    const subject = `--serviceaccount=${namespace}:oncall`;
+    await kubectl(["-n", namespace, "create", "rolebinding", "oncall", "--role=watchfire-operator", subject]);
+    const token = (await kubectl(["-n", namespace, "create", "token", "oncall"])).trim();
+    const { url, ca } = admin.access;
+    const own = join(folderOf({}), "kubeconfig");
+    writeFileSync(own, kubeconfigOf({ url, ca, token }));
+    const ask = (verb: string, ...more: string[]) =>
+      watchfire(verb, "recorder", "-n", namespace, "--reason", "a drill", ...more);
+    expect(await ask("pause", "--kubeconfig", own)).toContain("recorder is paused");
+    // The administrator's kubeconfig has a client certificate.
+    expect(await ask("resume", "--as-account", "oncall")).toContain("recorder goes on");
+    const lines = (await kubectl(["-n", namespace, "logs", "watchfire-0", "-c", "watchfire"])).split("\n");
+    const audit = lines.filter((line) => line.includes('"msg":"audit"')).map((line) => JSON.parse(line));
+    const by = {
+      who: `system:serviceaccount:${namespace}:oncall`,
+      function: "recorder",
+      reason: "a drill",
+      result: "done",
+    };
+    expect(audit).toMatchObject([
+      { ...by, verb: "pause" },
+      { ...by, verb: "resume" },
+    ]);
+    const exec = ["--kubeconfig", own, "-n", namespace, "exec", "watchfire-0", "-c", "watchfire", "--", "node", "-v"];
+    await expect(kubectl(exec)).rejects.toThrow(/forbidden/);
   });
 
   test("a call that the manifest does not declare never leaves the runtime", async () => {

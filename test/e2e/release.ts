@@ -73,6 +73,7 @@ export class Release {
       this.namespace,
       "--leader-elect",
       "--deployed",
+      "--token-review",
       ...flags,
     );
     await kubectl(["apply", "-f", "-"], printed);

@@ -12,6 +12,7 @@ import type { ControlApi } from "../../runtime/observe/control-api.ts";
 import { deadLetterRowSchema, deadLetterSchema } from "../../runtime/observe/dead-letter.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../../runtime/observe/endpoints.ts";
 import type { ExplainQuestion } from "../../runtime/observe/explanation.ts";
+import { gateOf } from "../control/access/gate-of.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 
 let store = new MemoryStore();
@@ -56,7 +57,7 @@ const inspection = (over: Partial<Inspection> = {}): Inspection => ({
   clock: systemClock,
   status: () => ({ functions: [] }),
   metrics: async () => "watchfire_up 1\n",
-  token,
+  gate: gateOf({ token }).admit,
   deadLetters: () => new DeadLetters(store),
   explain: async () => Promise.reject(new Error("not asked")),
   functions: {} as ControlApi,

@@ -178,7 +178,7 @@ describe("a deployed function", () => {
     expect(rows[3]).toMatch(/^greet +True +0s +\d+m?\d*s +0 +0 *(<none>)? *$/);
     const why = await kubectl.ok([
       "get",
-      "wf",
+      "wfn",
       "early",
       "-o",
       "jsonpath={.status.conditions[?(@.type=='Watching')].message}",

@@ -24,15 +24,16 @@ const noObject = "only because a schedule's event has no object";
 
 const recipes: readonly Recipe[] = [
   {
+    of: "a form of schedule",
+    example: /\btimes\.everyMs|IntervalSchedule|\bevery: duration|\{ everyMs: milli|\[every, jitter\]|\{ everyMs \}/,
+    others: {},
+  },
+  {
     of: "a trigger kind",
     example:
-      /\bschedule(Kind|Resource|Schema|Faults|Text|Of)\b|ScheduledTrigger|"Scheduled"|\bschedules\b|"Schedule"|"tick"/,
+      /\bschedule(Kind|Resource|Schema|Faults|Text|Of)\b|ScheduledTrigger|"Scheduled"|\bschedules\b|"Schedule"|"scheduled"|"tick"/,
     others: {
-      "runtime/access/event-recorder.ts": noObject,
       "runtime/console/event-way.ts": "the console names a schedule as a step before the handler",
-      "runtime/control/record/fixture.ts": noObject,
-      "runtime/control/redeliver/redeliverer.ts": noObject,
-      "runtime/engine/batch/batch-delivery.ts": noObject,
       "runtime/engine/work/attempt.ts": noObject,
       "runtime/engine/work/function-queue.ts": noObject,
       "runtime/engine/work/event.ts": noObject,
@@ -47,7 +48,8 @@ const recipes: readonly Recipe[] = [
 
       "runtime/engine/work/reconciling.ts": "a comment",
       "runtime/journal/batch.ts": "names the kinds of rows, of which a schedule's event is one",
-      "runtime/journal/dead-letters.ts": "names the kind of a row that was a dead letter",
+      "runtime/journal/rows.ts": "rows of older runtimes name no kind",
+      "runtime/migrate/layout.ts": "a comment",
       "runtime/observe/metrics.ts": "begins a counter at 0 for a function that drops events",
       "runtime/rbac/built-in.ts": "numbers the triggers as the manifest does",
     },
@@ -66,7 +68,7 @@ const recipes: readonly Recipe[] = [
   {
     of: "a ctx method",
     example: /getScale/,
-    others: { "sdk/testing/fixture.ts": "a list of the calls that only read" },
+    others: {},
   },
   {
     of: "a metric",
@@ -75,7 +77,7 @@ const recipes: readonly Recipe[] = [
   },
   {
     of: "a status field",
-    example: /\blagSeconds\b/,
+    example: /\blagSeconds\b|\bcountMerges\b/,
     others: {
       "runtime/observe/metrics.ts": "the value is a gauge as well",
       "runtime/cli/status.ts": "`watchfire status` has a column for it",

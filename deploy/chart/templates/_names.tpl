@@ -246,3 +246,8 @@ bring a second pod first, which waits for the first to end, and would leave the 
 {{- end }}
 {{- without $names "" | uniq | sortAlpha | toYaml }}
 {{- end }}
+
+{{/* "true" if the runtime reviews tokens of the cluster, which takes a cluster-wide right. */}}
+{{- define "watchfire.tokenReview" -}}
+{{- if and .Values.tokenReview.enabled (eq .Values.rbac.scope "cluster") }}true{{ end }}
+{{- end -}}

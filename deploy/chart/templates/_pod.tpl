@@ -65,6 +65,9 @@ spec:
         {{- if .Values.console.enabled }}
         - --console
         {{- end }}
+        {{- if include "watchfire.tokenReview" . }}
+        - --token-review
+        {{- end }}
         - --cache-limit={{ .Values.cacheLimit }}
         - --history-size={{ .Values.history.size }}
         - --history-age={{ .Values.history.age }}

@@ -49,9 +49,9 @@ export async function post<T>(path: string, body: unknown = {}): Promise<T> {
   return answer;
 }
 
-/** Exchanges the one-time code for a session. */
-export async function login(code: string): Promise<void> {
-  const { proof } = await post<{ proof: string }>("/api/session", { code });
+/** Exchanges the one-time code, or a token, for a session. */
+export async function login(by: { readonly code: string } | { readonly token: string }): Promise<void> {
+  const { proof } = await post<{ proof: string }>("/api/session", by);
   localStorage.setItem(stored, proof);
   loggedIn.value = true;
   void listen();

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Redeliveries, RedeliverQuestion } from "../../observe/control-api.ts";
 import { post } from "./api.tsx";
 import { act, Confirm } from "./parts.tsx";
+import { deniedId, type Rights } from "./rights.tsx";
 
 const whys = {
   waits: "have an event that waits already",
@@ -11,7 +12,7 @@ const whys = {
 } as const;
 
 /** A button that delivers one object, or all objects, to a function again. */
-export function RedeliverButton({ name }: { name: string }) {
+export function RedeliverButton({ name, rights }: { name: string; rights: Rights }) {
   const [isAsking, setAsking] = useState(false);
   const [namespace, setNamespace] = useState("");
   const [object, setObject] = useState("");
@@ -40,7 +41,12 @@ export function RedeliverButton({ name }: { name: string }) {
   };
   return (
     <>
-      <button type="button" disabled={told !== undefined} onClick={() => setAsking(true)}>
+      <button
+        type="button"
+        disabled={told !== undefined || !rights.mayWrite}
+        aria-describedby={deniedId}
+        onClick={() => setAsking(true)}
+      >
         Redeliver
       </button>
       {told !== undefined && <span role="status">{told} delivered again so far</span>}

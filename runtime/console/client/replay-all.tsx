@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { replayAnswerSchema } from "../../observe/dead-letter.ts";
 import { post } from "./api.tsx";
 import { act, Confirm } from "./parts.tsx";
+import { deniedId, type Rights } from "./rights.tsx";
 
 /** Dead letters in one request, so that the progress can be seen. */
 const atOnce = 50;
@@ -27,7 +28,15 @@ export async function replay(ids: readonly string[], progress: (done: number) =>
 }
 
 /** A button that replays the dead letters of a group after a confirmation, and shows how many are done. */
-export function ReplayAll({ ids, functions }: { ids: readonly string[]; functions: readonly string[] }) {
+export function ReplayAll({
+  ids,
+  functions,
+  rights,
+}: {
+  ids: readonly string[];
+  functions: readonly string[];
+  rights: Rights;
+}) {
   const [isAsking, setAsking] = useState(false);
   const [done, setDone] = useState<{ readonly count: number; readonly of: number }>();
   const all = letterCount(ids.length);
@@ -40,7 +49,13 @@ export function ReplayAll({ ids, functions }: { ids: readonly string[]; function
   return (
     <>
       {ids.length > 0 && (
-        <button type="button" class="primary" disabled={done !== undefined} onClick={() => setAsking(true)}>
+        <button
+          type="button"
+          class="primary"
+          disabled={done !== undefined || !rights.mayWrite}
+          aria-describedby={deniedId}
+          onClick={() => setAsking(true)}
+        >
           Replay all: {all}
         </button>
       )}

@@ -2,6 +2,7 @@ import type { RunEvent } from "../schemas.ts";
 import { post, useData } from "./api.tsx";
 import { diffOf } from "./object-diff.ts";
 import { ActionButton, Code, Ready, Table, Words } from "./parts.tsx";
+import type { Rights } from "./rights.tsx";
 
 /** The objects of an event: of a fixture's event, its run of a key, or one event of its batch. */
 interface EventObjects {
@@ -14,7 +15,7 @@ interface EventObjects {
 const mostRows = 200;
 
 /** The run's event: the difference to the state before, the object, and a button that keeps both as a fixture. */
-export function ReceivedEvent({ id, name }: { id: string; name: string }) {
+export function ReceivedEvent({ id, name, rights }: { id: string; name: string; rights: Rights }) {
   const path = `/api/runs/${encodeURIComponent(id)}/event?function=${encodeURIComponent(name)}`;
   const loaded = useData<RunEvent>(path, []);
   return (
@@ -31,7 +32,7 @@ export function ReceivedEvent({ id, name }: { id: string; name: string }) {
           ) : (
             <>
               <p class="actions">
-                <SaveButton event={event} id={id} name={name} />
+                <SaveButton event={event} id={id} name={name} rights={rights} />
                 <span class="quiet">
                   {event.savesTo === undefined ? "Downloads" : `Writes into ${event.savesTo}`} what it received, for{" "}
                   <code>watchfire test</code>. Secrets are removed.
@@ -57,7 +58,7 @@ function objectsOf(fixture: NonNullable<RunEvent["fixture"]>): readonly EventObj
   return events ?? [event ?? run ?? {}];
 }
 
-function SaveButton({ event, id, name }: { event: RunEvent; id: string; name: string }) {
+function SaveButton({ event, id, name, rights }: { event: RunEvent; id: string; name: string; rights: Rights }) {
   const save = async () => {
     if (event.savesTo === undefined) {
       download(event.file ?? "event.json", `${JSON.stringify(event.fixture, null, 2)}\n`);
@@ -66,7 +67,13 @@ function SaveButton({ event, id, name }: { event: RunEvent; id: string; name: st
     const { file } = await post<{ file: string }>(`/api/runs/${encodeURIComponent(id)}/fixture`, { function: name });
     return `${file} is written`;
   };
-  return <ActionButton action={save}>Save as fixture</ActionButton>;
+  // A download changes nothing.
+  const isDenied = event.savesTo !== undefined && !rights.mayWrite;
+  return (
+    <ActionButton action={save} disabled={isDenied}>
+      Save as fixture
+    </ActionButton>
+  );
 }
 
 /** Saves a text as a file of the reader's. */

@@ -11,7 +11,8 @@ import {
   type statusOf,
 } from "./function-object.ts";
 
-const apiVersion = "watchfire.dev/v1alpha1";
+/** The version of Function objects. */
+export const apiVersion = "watchfire.dev/v1alpha1";
 
 /** Number of objects in one page of a list. */
 const pageSize = 500;
@@ -22,7 +23,7 @@ const pageSchema = z.looseObject({
   metadata: z.looseObject({ continue: z.string().optional() }),
   items: z.array(
     z.looseObject({
-      metadata: z.looseObject({ name: z.string() }),
+      metadata: z.looseObject({ name: z.string(), uid: z.string().default("") }),
       spec: z.unknown(),
       status: z
         .looseObject({
@@ -38,6 +39,7 @@ const pageSchema = z.looseObject({
 /** An existing Function object. */
 interface FoundFunction {
   readonly name: string;
+  readonly uid: string;
   readonly conditions: readonly Condition[];
   /** The shares written by replicas, by replica name; null if one cannot be read. */
   readonly shares: ReadonlyMap<string, FunctionShare | null>;
@@ -69,8 +71,9 @@ export class FunctionObjects {
         await this.transport.json<unknown>({ method: "GET", path: this.path, query, signal }),
       );
       found.push(
-        ...page.items.map(({ metadata: { name }, status }) => ({
+        ...page.items.map(({ metadata: { name, uid }, status }) => ({
           name,
+          uid,
           conditions: (status?.conditions ?? []) as unknown as Condition[],
           shares: new Map(Object.entries(status?.shares ?? {})),
         })),

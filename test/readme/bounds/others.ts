@@ -6,7 +6,11 @@ import type { Constant } from "./constants.ts";
 const byReason: Readonly<Record<string, readonly string[]>> = {
   "a text that people read, or a list in it": [
     "access/rehearsal.ts#longestBody",
-    "console/guard.ts#mostNamed",
+    "control/access/audit-log.ts#mostEvents",
+    "control/access/caller.ts#nameLimit",
+    "control/access/gate.ts#mostNamed",
+    "control/access/reason.ts#reasonLimit",
+    "control/function-status/events-of-functions.ts#messageLimit",
     "control/explain/checks.ts#longestExpression",
     "control/explain/explainer.ts#longestText",
     "control/explain/words.ts#mostNamed",
@@ -27,7 +31,9 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "control/explain/explainer.ts#mostPages",
     "catalog/signature.ts#keyFileLimit",
     "slots/fleet-leases.ts#listLimit",
+    "control/access/account-reviews.ts#tokenLimit",
     "kube/access-review.ts#answerLimit",
+    "kube/token-review.ts#answerLimit",
     "kube/account-token.ts#answerLimit",
     "kube/api-error.ts#bodyLimit",
     "kube/exec-plugin.ts#outputLimit",
@@ -38,6 +44,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
   ],
   "a name of Kubernetes'": [
     "access/account.ts#nameLimit",
+    "control/access/account-reviews.ts#nameLimit",
     "access/own-objects.ts#stemLimit",
     "catalog/names.ts#indexStemLimit",
     "catalog/names.ts#labelLimit",

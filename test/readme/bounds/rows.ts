@@ -462,6 +462,9 @@ function asked(): Bound[] {
   const errands = constant("control/redeliver/jobs.ts", "mostKept");
   const connections = constant("observe/connections.ts", "most");
   const answers = constant("observe/under-way.ts", "most");
+  const tokens = constant("control/access/account-reviews.ts", "mostTokens");
+  const rights = constant("control/access/account-reviews.ts", "mostAnswers");
+  const events = constant("control/function-status/events-of-functions.ts", "mostWaiting");
   const [codes, sessions, streams] = [
     constant("console/access.ts", "mostCodes"),
     constant("console/access.ts", "mostSessions"),
@@ -493,6 +496,20 @@ function asked(): Bound[] {
       ofRuntime: `${connections.n}, ${answers.n}`,
       beyond: "the longest idle connection is closed; the request is refused",
       set: [connections.of, answers.of],
+    },
+    {
+      what: "callers and rights that were reviewed, for a minute",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${tokens.n}, ${rights.n}`,
+      beyond: "the oldest is reviewed again",
+      set: [tokens.of, rights.of],
+    },
+    {
+      what: "Events about changes that wait to be written",
+      ofFunction: runtimeAlone,
+      ofRuntime: events.n,
+      beyond: "left out; the log has the change",
+      set: [events.of],
     },
     {
       what: "login codes, sessions and open pages of the console",

@@ -3,6 +3,7 @@ import type { DeadLetterDetail, DeadLetterRow } from "../../../observe/dead-lett
 import { post, useData } from "../api.tsx";
 import { act, Code, Confirm, Ready, Table, When, wide, wideNumber } from "../parts.tsx";
 import { letterCount, replay } from "../replay-all.tsx";
+import { Denied, deniedId, type Rights, useRights } from "../rights.tsx";
 import { functionHref, runHref, setQuery, url } from "../route.tsx";
 
 export function DeadLettersPage() {
@@ -11,6 +12,7 @@ export function DeadLettersPage() {
   const shown = searchParams.get("show");
   const path = name === null ? "/api/dead-letters" : `/api/dead-letters?function=${encodeURIComponent(name)}`;
   const loaded = useData<DeadLetterRow[]>(path, ["dead-letters"]);
+  const rights = useRights(name ?? undefined);
   return (
     <>
       <h1>Dead letters</h1>
@@ -24,7 +26,7 @@ export function DeadLettersPage() {
           letters.length === 0 ? (
             <p class="notice good">No dead letters: no event was given up.</p>
           ) : (
-            <LetterTable letters={letters} />
+            <LetterTable letters={letters} rights={rights} />
           )
         }
       </Ready>
@@ -39,7 +41,7 @@ async function drop(ids: readonly string[]): Promise<string> {
   return `${letterCount(ids.length)} ${ids.length === 1 ? "is" : "are"} dropped`;
 }
 
-function LetterTable({ letters }: { letters: readonly DeadLetterRow[] }) {
+function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; rights: Rights }) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [asked, setAsked] = useState<Action>();
   const chosen = letters.filter(({ id }) => selected.has(id));
@@ -61,18 +63,26 @@ function LetterTable({ letters }: { letters: readonly DeadLetterRow[] }) {
         <button
           type="button"
           class="primary"
-          disabled={chosen.length === 0 || empty > 0}
+          disabled={chosen.length === 0 || empty > 0 || !rights.mayWrite}
+          aria-describedby={deniedId}
           onClick={() => setAsked("replay")}
         >
           Replay
         </button>
-        <button type="button" class="danger" disabled={chosen.length === 0} onClick={() => setAsked("drop")}>
+        <button
+          type="button"
+          class="danger"
+          disabled={chosen.length === 0 || !rights.mayWrite}
+          aria-describedby={deniedId}
+          onClick={() => setAsked("drop")}
+        >
           Drop
         </button>
         <span class="quiet">
           {chosen.length === 0 ? "Select dead letters first." : `${chosen.length} selected.`}
           {empty > 0 && ` Of ${empty} the body is gone: they cannot be replayed.`}
         </span>
+        <Denied of={rights} />
       </p>
       {asked !== undefined && (
         <Question action={asked} chosen={chosen} onYes={() => run(asked)} onNo={() => setAsked(undefined)} />

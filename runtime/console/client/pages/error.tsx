@@ -3,12 +3,14 @@ import { useData } from "../api.tsx";
 import { Code, Ready, Table, When, wide } from "../parts.tsx";
 import { Plot } from "../plot.tsx";
 import { ReplayAll } from "../replay-all.tsx";
+import { Denied, useRights } from "../rights.tsx";
 import { functionHref, runHref } from "../route.tsx";
 import { GroupFacts } from "./errors.tsx";
 
 /** One group of errors. */
 export function ErrorPage({ fingerprint }: { fingerprint: string }) {
   const loaded = useData<ErrorDetail>(`/api/errors/${encodeURIComponent(fingerprint)}`, ["runs", "dead-letters"]);
+  const rights = useRights();
   const { code, message } = loaded.data?.group ?? {};
   return (
     <>
@@ -25,7 +27,8 @@ export function ErrorPage({ fingerprint }: { fingerprint: string }) {
             )}
             {group.frame !== undefined && <Code label={`The line of ${group.code}`}>{group.frame}</Code>}
             <p class="actions">
-              <ReplayAll ids={group.deadLetters} functions={group.functions} />
+              <ReplayAll ids={group.deadLetters} functions={group.functions} rights={rights} />
+              <Denied of={rights} />
               {group.deadLetters.length === 0 && <span class="quiet">It has no dead letter that can be replayed.</span>}
             </p>
             <Plot

@@ -3,14 +3,17 @@ import type { ErrorGroup, errorsAnswerSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
 import { Code, Ready, When } from "../parts.tsx";
 import { ReplayAll } from "../replay-all.tsx";
+import { Denied, type Rights, useRights } from "../rights.tsx";
 import { functionHref, runHref } from "../route.tsx";
 
 export function ErrorsPage() {
   const loaded = useData<z.infer<typeof errorsAnswerSchema>>("/api/errors", ["runs", "dead-letters"]);
+  const rights = useRights();
   return (
     <>
       <h1>Errors</h1>
       <p class="quiet">Failed attempts and dead letters, grouped by code, place and message without variables.</p>
+      <Denied of={rights} />
       <Ready of={loaded}>
         {({ groups, more, elsewhere }) => (
           <>
@@ -20,7 +23,7 @@ export function ErrorsPage() {
             {elsewhere !== undefined && <p class="notice warn">These are the errors here alone: {elsewhere}.</p>}
             {groups.length === 0 ? <p class="notice good">No errors: nothing has failed lately.</p> : null}
             {groups.map((group) => (
-              <Group key={group.fingerprint} group={group} />
+              <Group key={group.fingerprint} group={group} rights={rights} />
             ))}
           </>
         )}
@@ -29,7 +32,7 @@ export function ErrorsPage() {
   );
 }
 
-function Group({ group }: { group: ErrorGroup }) {
+function Group({ group, rights }: { group: ErrorGroup; rights: Rights }) {
   const { fingerprint, code, message, frame, functions, deadLetters, lastRun } = group;
   return (
     <article class="card" aria-labelledby={fingerprint}>
@@ -44,7 +47,7 @@ function Group({ group }: { group: ErrorGroup }) {
         <a class="button" href={runHref(lastRun.function, lastRun.id)} aria-label={`Last run with ${code}`}>
           Last run
         </a>
-        <ReplayAll ids={deadLetters} functions={functions} />
+        <ReplayAll ids={deadLetters} functions={functions} rights={rights} />
       </p>
     </article>
   );

@@ -7,6 +7,7 @@ import { Limits, Rights, SourceCode } from "../function-facts.tsx";
 import { act, Code, Confirm, Ready, total } from "../parts.tsx";
 import { RedeliverButton } from "../redeliver.tsx";
 import { letterCount } from "../replay-all.tsx";
+import { Denied, deniedId, useRights } from "../rights.tsx";
 import { SeriesPlots, useSeries } from "../series.tsx";
 import { FunctionState } from "./overview.tsx";
 import { RunTable } from "./runs.tsx";
@@ -64,6 +65,7 @@ export function FunctionPage({ name }: { name: string }) {
 function Standing({ detail: { function: report } }: { detail: Detail }) {
   const { name, message, reason, paused, queued, spilled, inFlight, requeued = 0, deadLetters = 0 } = report;
   const [isAsking, setAsking] = useState(false);
+  const rights = useRights(name);
   const path = `/api/functions/${encodeURIComponent(name)}`;
   const change = (action: "pause" | "resume") => {
     setAsking(false);
@@ -89,19 +91,26 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
       </dl>
       <p class="actions">
         {paused === undefined && reason !== "Suspended" && (
-          <button type="button" onClick={() => setAsking(true)}>
+          <button type="button" disabled={!rights.mayWrite} aria-describedby={deniedId} onClick={() => setAsking(true)}>
             Pause
           </button>
         )}
-        {reason !== "Suspended" && <RedeliverButton name={name} />}
+        {reason !== "Suspended" && <RedeliverButton name={name} rights={rights} />}
         {paused === "command" && (
-          <button type="button" class="primary" onClick={() => change("resume")}>
+          <button
+            type="button"
+            class="primary"
+            disabled={!rights.mayWrite}
+            aria-describedby={deniedId}
+            onClick={() => change("resume")}
+          >
             Resume
           </button>
         )}
         {paused === "manifest" && (
           <span class="quiet">Its manifest pauses it: remove `paused: true` to resume it.</span>
         )}
+        <Denied of={rights} />
       </p>
       {isAsking && (
         <Confirm

@@ -3,6 +3,7 @@ import type { AttemptRow, RunDetail } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
 import { ActionButton, bytes, Code, number, Outcome, Ready, Table, took, When, wideNumber } from "../parts.tsx";
 import { valueText } from "../plot.tsx";
+import { Denied, useRights } from "../rights.tsx";
 import { functionHref } from "../route.tsx";
 import { ReceivedEvent } from "../run-event.tsx";
 import { Timeline } from "../run-timeline.tsx";
@@ -10,6 +11,7 @@ import { Timeline } from "../run-timeline.tsx";
 export function RunPage({ id, name }: { id: string; name: string }) {
   const path = `/api/runs/${encodeURIComponent(id)}?function=${encodeURIComponent(name)}`;
   const loaded = useData<RunDetail>(path, ["runs", "dead-letters"]);
+  const rights = useRights(name);
   const [first] = loaded.data?.attempts ?? [];
   const redeliver = async () => {
     const { told } = await post<Redeliveries>(`/api/functions/${encodeURIComponent(name)}/redeliver`, { run: id });
@@ -32,12 +34,15 @@ export function RunPage({ id, name }: { id: string; name: string }) {
           <>
             {elsewhere !== undefined && <p class="notice warn">This is of the shards here alone: {elsewhere}.</p>}
             <p class="actions">
-              <ActionButton action={redeliver}>Redeliver</ActionButton>
+              <ActionButton action={redeliver} disabled={!rights.mayWrite}>
+                Redeliver
+              </ActionButton>
               {deadLetter !== undefined && (
                 <a class="button" href={`/dead-letters?function=${encodeURIComponent(name)}&show=${deadLetter}`}>
                   Its dead letter {deadLetter}
                 </a>
               )}
+              <Denied of={rights} />
             </p>
             <Attempts attempts={attempts} />
             <Timeline attempts={attempts} />
@@ -57,7 +62,7 @@ export function RunPage({ id, name }: { id: string; name: string }) {
                 )}
               </section>
             )}
-            <ReceivedEvent id={id} name={name} />
+            <ReceivedEvent id={id} name={name} rights={rights} />
             <section aria-labelledby="log">
               <h2 id="log">Log</h2>
               {log.length === 0 ? (

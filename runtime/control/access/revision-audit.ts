@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { clean, cut } from "../../base/wording.ts";
+import { foundSchema } from "../../catalog/api-objects.ts";
+import { readRevision } from "../../catalog/deploy/revision.ts";
+import type { SetIdentity } from "../../catalog/deployed-index.ts";
+import type { TakenRevision } from "../../catalog/deployed-set.ts";
+import { revisionName } from "../../catalog/names.ts";
+import type { KubeTransport } from "../../kube/transport.ts";
+import type { AuditEntry, AuditLog } from "./audit-log.ts";
+import { reasonLimit } from "./reason.ts";
+
+/** Time limit of a request for a record, in milliseconds. */
+const timeoutMs = 10_000;
+
+/** How `watchfire rollback` begins the message of its revision. */
+const rollback = /^rolled back to revision \d+(?:: )?/;
+
+const listSchema = z.looseObject({ items: z.array(foundSchema).max(1) });
+
+interface RevisionAuditParts {
+  /** The runtime's own connection, which may list ConfigMaps. */
+  readonly transport: KubeTransport;
+  readonly namespace: string;
+  readonly account: string;
+  readonly audit: AuditLog;
+  /** Whether this replica writes the Events of a function. */
+  readonly isOwn: (functionName: string) => boolean;
+}
+
+/** Logs each revision that the runtime takes up, with who deployed it and why, as its record says. Never rejects. */
+export class RevisionAudit {
+  private readonly parts: RevisionAuditParts;
+  private last: Promise<void> = Promise.resolve();
+
+  constructor(parts: RevisionAuditParts) {
+    this.parts = parts;
+  }
+
+  took(revision: TakenRevision): void {
+    this.last = this.last.then(() => this.record(revision));
+  }
+
+  private async record({ set, number, changed, isEmpty, isFirst }: TakenRevision): Promise<void> {
+    const { namespace, account, audit, isOwn } = this.parts;
+    const known = await this.recordOf({ namespace, account, set }, number).catch(() => undefined);
+    audit.record({
+      who: "unknown",
+      verb: isEmpty ? "undeploy" : "deploy",
+      ...known,
+      set,
+      ...(number !== undefined && { revision: number }),
+      functions: changed.filter(isOwn),
+      result: isFirst ? "in use since the start" : "done",
+    });
+  }
+
+  private async recordOf(identity: SetIdentity, number: number | undefined): Promise<Partial<AuditEntry>> {
+    if (number === undefined) return {};
+    const { transport, namespace } = this.parts;
+    const name = revisionName(identity.account, identity.set, number);
+    const path = `/api/v1/namespaces/${namespace}/configmaps`;
+    const query = { fieldSelector: `metadata.name=${name}`, limit: "1" };
+    const list = listSchema.parse(await transport.json<unknown>({ method: "GET", path, query, timeoutMs }));
+    const [found] = list.items;
+    const revision = found && readRevision({ ...found, kind: "ConfigMap" }, identity);
+    if (!revision) return {};
+    const { by, git, message, at } = revision;
+    const isRollback = rollback.test(message);
+    const reason = message.replace(rollback, "");
+    return {
+      who: clean("account" in by ? by.account : `unknown: ${by.unknown}`).slice(0, 256),
+      verb: isRollback ? "rollback" : "deploy",
+      ...(reason !== "" && { reason: cut(clean(reason), reasonLimit) }),
+      ...(git && { from: `commit ${git.commit}${git.dirty ? " with changes" : ""}` }),
+      ...(at !== null && { at }),
+    };
+  }
+}
