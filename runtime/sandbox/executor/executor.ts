@@ -125,7 +125,7 @@ export class Executor {
     const { tenant: id } = options;
     const tenant = new LoadedFunction(this.ground, options, body.toString("utf8"), {
       entering: (realm, events) => this.send(frameType.entering, { tenant: id, realm, events }),
-      drained: (realm, outbox) => this.send(frameType.drained, { tenant: id, realm }, Buffer.from(outbox)),
+      drained: (realm, outbox, used) => this.send(frameType.drained, { tenant: id, realm, used }, Buffer.from(outbox)),
       asking: (realm, call, no, operation, args) =>
         this.send(frameType.asking, { tenant: id, realm, call, no, operation }, Buffer.from(args)),
       ended: (realm, reason, charged, interrupted, stack, running) =>
