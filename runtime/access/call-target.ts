@@ -8,6 +8,8 @@ interface NamingArguments {
   readonly namespace?: string;
   readonly url?: string;
   readonly method?: string;
+  readonly key?: string;
+  readonly prefix?: string;
 }
 
 interface NamedObject {
@@ -20,16 +22,18 @@ interface NamedObject {
 const mostCharacters = 400;
 
 /**
- * Describes what a call is about: `ConfigMap team-a/settings`, `ConfigMap team-a` for a list, or `GET hooks.example.com`. A URL's
- * path and query are left out, because they often hold credentials.
+ * Describes what a call is about: `ConfigMap team-a/settings`, `ConfigMap team-a` for a list, `GET hooks.example.com`, or the key
+ * of an entry of the state, the prefix of keys with `*`. A URL's path and query are left out, because they often hold credentials.
  */
 export function describeTarget<Name extends OperationName>(operation: Name, args: ArgumentsOf<Name>): string {
   return targetOf(operation, args as NamingArguments).slice(0, mostCharacters);
 }
 
 function targetOf(operation: OperationName, args: NamingArguments): string {
-  const { ref, object, kind, namespace, url, method = "GET" } = args;
+  const { ref, object, kind, namespace, url, method = "GET", key, prefix } = args;
   if (operation === "fetch") return `${method} ${URL.parse(url ?? "")?.host ?? ""}`;
+  if (key !== undefined) return key;
+  if (prefix !== undefined) return `${prefix}*`;
   const named = ref ?? (object && { kind: object.kind, ...(object.metadata ?? object) }) ?? { kind, namespace };
   const place = [named.namespace, named.name].filter((part) => part !== undefined && part !== "");
   return [object?.kind ?? named.kind ?? "", place.join("/")].filter(Boolean).join(" ");

@@ -452,9 +452,17 @@ export const errorCodes = {
     "too many requests are pending",
     "try again later; /readyz says why nothing is saved meanwhile",
   ),
+  WF_RUNTIME_NO_ERROR_GROUP: user(
+    "no failure on record is of this group",
+    "the console's page of errors lists the groups; one ends with its failures, which the history has for some days",
+  ),
   WF_HISTORY_BROKEN: user(
     "the history of runs cannot be written, so it is off until the next start; the functions run all the same",
-    "make room on the disk, or remove the file that is named; `--history-size 0` turns the history off",
+    "make room on the disk, or remove the file that is named, and restart the runtime; `--history-size 0` turns the history off",
+  ),
+  WF_HISTORY_NEWER: user(
+    "the history of runs is of a newer version of Watchfire, so it is off; the functions run all the same, and the file is not changed",
+    "start the newer version again, or move the file that is named away and restart the runtime, which creates an empty one",
   ),
   WF_RUNTIME_STATUS_UNWRITTEN: user(
     "an object of `--function-status` cannot be written, which is retried; its function runs all the same",

@@ -103,6 +103,17 @@ export function parse<O extends Options>(of: Command<O>, args: readonly string[]
   return { options: values as Values<O>, given, operands };
 }
 
+/** Returns the options as they hold: values and defaults, and whether each switch is set. Options without a value are left out. */
+export function flagsOf<O extends Options>(of: Pick<Command<O>, "options">, invocation: Invocation<O>) {
+  const values = invocation.options as Readonly<Record<string, string | readonly string[] | undefined>>;
+  return Object.fromEntries(
+    Object.entries(of.options as Options).flatMap(([name, { value }]) => {
+      const found = value === undefined ? invocation.given.has(name) : values[name];
+      return found === undefined || (Array.isArray(found) && found.length === 0) ? [] : [[name, found] as const];
+    }),
+  );
+}
+
 function usage(what: string, meant?: string): WatchfireError {
   return new WatchfireError("WF_CLI_USAGE", { what, ...(meant !== undefined && { hint: `did you mean --${meant}?` }) });
 }

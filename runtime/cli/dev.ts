@@ -39,7 +39,7 @@ import { notServedYet } from "../observe/source-log.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { guestScript } from "../sandbox/host/guest-script.ts";
 import { refreshFunctionTypes } from "../types/function-types.ts";
-import { command, type Values } from "./command.ts";
+import { command, flagsOf, type Values } from "./command.ts";
 import { devKeys } from "./dev-keys.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { letterCommandFor } from "./letter-command.ts";
@@ -85,7 +85,8 @@ export const dev = command({
     "no-console": { summary: "serves no console" },
     "dry-run": { summary: "shows the writes and fetches of functions, and sends nothing" },
   },
-  async run({ options, given }) {
+  async run(invocation) {
+    const { options, given } = invocation;
     const environment = readEnvironment();
     const folder = readFolder(options.functions);
     const listen = endpointsAt(options.port, given.has("port"));
@@ -143,6 +144,8 @@ export const dev = command({
           namespace,
           listen,
           console: !given.has("no-console"),
+          writesFixtures: true,
+          flags: flagsOf(dev, invocation),
           proxies: environment.variables,
           launch,
           code,

@@ -1,10 +1,9 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { parseDuration } from "@watchfire/sdk";
 import { systemClock } from "../base/clock.ts";
 import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { systemReason } from "../base/wording.ts";
+import { saveFixture } from "../control/record/fixture.ts";
 import { checkExpression } from "../engine/filter/check-expression.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { type RecordAnswer, recordAnswerSchema, redeliveriesSchema } from "../observe/control-api.ts";
@@ -75,7 +74,7 @@ export const record = command({
         if (!answer) break;
         recording = answer.recording;
         for (const each of answer.taken) {
-          process.stdout.write(`${relative(process.cwd(), save(folder, each, given.has("force")))}\n`);
+          process.stdout.write(`${relative(process.cwd(), saveFixture(folder, each, given.has("force")))}\n`);
         }
         if (answer.left > 0) process.stderr.write(`left ${answer.left}, too large for a recording\n`);
         if (answer.taken.length > 0) lastAt = systemClock.monotonic();
@@ -85,23 +84,6 @@ export const record = command({
     });
   },
 });
-
-/** Writes a fixture. Returns its path. @throws WatchfireError WF_CLI_FIXTURE */
-function save(folder: string, { what, object, fixture }: RecordAnswer["taken"][number], force: boolean): string {
-  const base = `${what}-${object}`
-    .toLowerCase()
-    .replace(/[^a-z0-9.-]+/g, "-")
-    .slice(0, 100);
-  let file = join(folder, `${base}.json`);
-  for (let number = 2; !force && existsSync(file); number++) file = join(folder, `${base}-${number}.json`);
-  try {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(file, `${JSON.stringify(fixture, null, 2)}\n`, { flag: force ? "w" : "wx" });
-  } catch (cause) {
-    throw new WatchfireError("WF_CLI_FIXTURE", { what: systemReason(cause), place: { file }, cause });
-  }
-  return file;
-}
 
 /** @throws WatchfireError WF_CLI_USAGE */
 function limitsOf({ options: { count, timeout }, given }: Invocation<typeof options>) {

@@ -20,7 +20,7 @@ import { LogWriter } from "../observe/log-writer.ts";
 import { executorProgram } from "../sandbox/executor-program.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { candidate } from "./candidate.ts";
-import { command } from "./command.ts";
+import { command, flagsOf } from "./command.ts";
 import { letterCommandFor } from "./letter-command.ts";
 import { natsOptions, readNats } from "./nats-options.ts";
 import { readAccount, readFolder, readHistory, readListen, readName, readNamespace, readSize } from "./operand.ts";
@@ -87,7 +87,8 @@ export const start = command({
     },
     "function-status": { summary: "maintains a Function object for each function, for `kubectl get functions`" },
   },
-  async run({ options, given }) {
+  async run(invocation) {
+    const { options, given } = invocation;
     const environment = readEnvironment();
     const deployed = given.has("deployed");
     // Deployed functions need no folder.
@@ -156,6 +157,7 @@ export const start = command({
         ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
         listen: address,
         console: given.has("console"),
+        flags: flagsOf(start, invocation),
         proxies: environment.variables,
         jitless,
         cacheLimit,

@@ -54,7 +54,7 @@ export const status = command({
 export function describeStatus(answer: StatusAnswer, now: number): string[] {
   const { functions, sources, fleet } = answer;
   const running = fleet?.slots.filter(({ state }) => state === "running").length;
-  const troubles = (["checkpoint", "deployment", "sandbox"] as const).flatMap((name) => {
+  const troubles = (["checkpoint", "deployment", "sandbox", "history"] as const).flatMap((name) => {
     const { reason, message } = answer[name] ?? {};
     return reason === undefined ? [] : [clean(`${name}: ${reason}: ${message ?? ""}`)];
   });

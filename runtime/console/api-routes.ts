@@ -15,6 +15,8 @@ import { deadLetterRowSchema, deadLetterSchema, replayAnswerSchema } from "../ob
 import { explanationSchema } from "../observe/explanation.ts";
 import { supportReportSchema } from "../observe/support-report.ts";
 import {
+  configurationSchema,
+  errorDetailSchema,
   errorsAnswerSchema,
   functionDetailSchema,
   functionsAnswerSchema,
@@ -23,10 +25,15 @@ import {
   loginQuestionSchema,
   overviewSchema,
   runDetailSchema,
+  runEventSchema,
   runSearchSchema,
   runsQuestionSchema,
+  savedFixtureSchema,
+  seriesAnswerSchema,
+  seriesQuestionSchema,
   sessionAnswerSchema,
   sessionQuestionSchema,
+  sourceAnswerSchema,
   sourcesAnswerSchema,
 } from "./schemas.ts";
 
@@ -54,6 +61,12 @@ export const apiRoutes: readonly ApiRoute[] = [
     path: "/functions/{name}",
     summary: "One function: the way of an event, and its manifest as understood",
     answer: functionDetailSchema,
+  },
+  {
+    method: "get",
+    path: "/functions/{name}/source",
+    summary: "The text of a function's handler as it runs",
+    answer: sourceAnswerSchema,
   },
   {
     method: "get",
@@ -113,7 +126,27 @@ export const apiRoutes: readonly ApiRoute[] = [
     query: runQuestionSchema,
     answer: runDetailSchema,
   },
+  {
+    method: "get",
+    path: "/runs/{id}/event",
+    summary: "What a run received, as a fixture without secrets, if it is on record",
+    query: runQuestionSchema,
+    answer: runEventSchema,
+  },
+  {
+    method: "post",
+    path: "/runs/{id}/fixture",
+    summary: "Writes what a run received into its function's folder of fixtures; `watchfire dev` alone does",
+    body: runQuestionSchema,
+    answer: savedFixtureSchema,
+  },
   { method: "get", path: "/errors", summary: "Errors by code, place and message", answer: errorsAnswerSchema },
+  {
+    method: "get",
+    path: "/errors/{fingerprint}",
+    summary: "One group of errors: its occurrences, over time and one by one",
+    answer: errorDetailSchema,
+  },
   {
     method: "get",
     path: "/dead-letters",
@@ -141,6 +174,19 @@ export const apiRoutes: readonly ApiRoute[] = [
     path: "/support",
     summary: "The state for somebody who helps, without secrets",
     answer: supportReportSchema,
+  },
+  {
+    method: "get",
+    path: "/config",
+    summary: "Versions, flags, place and limits of the runtime, without secrets",
+    answer: configurationSchema,
+  },
+  {
+    method: "get",
+    path: "/metrics/series",
+    summary: "Events, errors and waiting events of the last hour, one sample each 10 seconds",
+    query: seriesQuestionSchema,
+    answer: seriesAnswerSchema,
   },
   { method: "get", path: "/sources", summary: "All lists and watches", answer: sourcesAnswerSchema },
   {

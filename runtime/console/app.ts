@@ -14,12 +14,14 @@ import { type ConsoleAssets, consoleAssets } from "./assets.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { cookieName, Guard, type GuardParts } from "./guard.ts";
 import { Inquiry, type InquiryParts } from "./inquiry.ts";
+import type { MetricSeries } from "./metric-series.ts";
 import { openApi } from "./openapi.ts";
 import { iconSvg, pageHtml, securityHeaders } from "./page.ts";
 import {
   loginQuestionSchema,
   runsQuestionSchema,
   type SessionAnswer,
+  seriesQuestionSchema,
   sessionQuestionSchema,
   type Topic,
 } from "./schemas.ts";
@@ -32,6 +34,8 @@ const beatMs = 5_000;
 const streamMs = 10 * 60_000;
 
 export interface ConsoleParts extends GuardParts, InquiryParts {
+  /** The samples of the last hour. */
+  readonly series: Pick<MetricSeries, "describe">;
   /** The commands' routes, without guards. */
   readonly control: Hono<ControlEnv>;
   readonly clock: Clock;
@@ -119,7 +123,14 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
     const name = c.req.param("name");
     return name === "logs" || name === "runs" ? next() : Promise.resolve(c.json(inquiry.describe(name)));
   });
-  app.get("/sources", (c) => c.json({ sources: parts.status().sources }));
+  app.get("/config", (c) => c.json(parts.configuration()));
+  app.get("/metrics/series", (c) => {
+    const asked = seriesQuestionSchema.safeParse(c.req.query());
+    if (!asked.success) return c.json({ error: questionFault(asked.error.issues) }, 400);
+    return c.json(parts.series.describe(asked.data));
+  });
+  app.get("/functions/:name/source", (c) => c.json(inquiry.source(c.req.param("name"))));
+  app.get("/sources", (c) => c.json(inquiry.sources()));
   app.get("/runs", async (c) => {
     const asked = runsQuestionSchema.safeParse(c.req.query());
     if (!asked.success) return c.json({ error: questionFault(asked.error.issues) }, 400);
@@ -130,6 +141,17 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
     if (!asked.success) return c.json({ error: "the query is function=NAME" }, 400);
     return c.json(await inquiry.run(asked.data.function, c.req.param("id")));
   });
+  app.get("/runs/:id/event", async (c) => {
+    const asked = runQuestionSchema.safeParse(c.req.query());
+    if (!asked.success) return c.json({ error: "the query is function=NAME" }, 400);
+    return c.json(await inquiry.received(asked.data.function, c.req.param("id")));
+  });
+  app.post("/runs/:id/fixture", async (c) => {
+    const asked = runQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
+    if (!asked.success) return c.json({ error: 'the body is {"function": "NAME"}' }, 400);
+    return c.json({ file: await inquiry.saveFixture(asked.data.function, c.req.param("id")) });
+  });
+  app.get("/errors/:fingerprint", async (c) => c.json(await inquiry.error(c.req.param("fingerprint"))));
   app.get("/errors", async (c) => c.json(await inquiry.errors()));
   app.get("/dead-letters/:id", async (c) => {
     const letter = describeDeadLetter(await parts.deadLetters().show(c.req.param("id")));

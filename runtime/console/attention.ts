@@ -7,6 +7,7 @@ import type { Attention } from "./schemas.ts";
 export interface AttentionParts {
   readonly checkpoint?: NamedTrouble | undefined;
   readonly deployment?: NamedTrouble | undefined;
+  readonly history?: NamedTrouble | undefined;
   readonly sandbox: Partial<NamedTrouble>;
   readonly functions: readonly FunctionReport[];
 }
@@ -53,18 +54,17 @@ export function attentionOf(status: AttentionParts): Attention[] {
   return [...all.filter(({ severity }) => severity === "bad"), ...all.filter(({ severity }) => severity === "warn")];
 }
 
-function wholeTroubles({ checkpoint, deployment, sandbox }: AttentionParts): Attention[] {
+function wholeTroubles({ checkpoint, deployment, history, sandbox }: AttentionParts): Attention[] {
   const { reason, message } = sandbox;
   const executors = reason === undefined || message === undefined ? undefined : { reason, message };
   const found = [
-    ["Progress cannot be saved, so no handler starts", checkpoint],
-    ["No executor can be started, so no handler runs", executors],
-    ["What is deployed is not what runs", deployment],
+    ["bad", "Progress cannot be saved, so no handler starts", checkpoint],
+    ["bad", "No executor can be started, so no handler runs", executors],
+    ["bad", "What is deployed is not what runs", deployment],
+    ["warn", "The history of runs is off, so older runs are not shown", history],
   ] as const;
-  return found.flatMap(([title, trouble]) =>
-    trouble
-      ? [{ severity: "bad" as const, title, text: trouble.message, todo: hintOf(trouble.reason) ?? "See the log." }]
-      : [],
+  return found.flatMap(([severity, title, trouble]) =>
+    trouble ? [{ severity, title, text: trouble.message, todo: hintOf(trouble.reason) ?? "See the log." }] : [],
   );
 }
 

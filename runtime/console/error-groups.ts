@@ -1,5 +1,9 @@
 import { createHash } from "node:crypto";
-import type { ErrorGroup } from "./schemas.ts";
+import type { ErrorDetail, ErrorGroup } from "./schemas.ts";
+
+/** Occurrences of a group that are listed, and steps of its plot. */
+const mostListed = 200;
+const plotSteps = 48;
 
 /** One occurrence of an error: a failed attempt, a dead letter, or both. */
 export interface Occurrence {
@@ -11,6 +15,8 @@ export interface Occurrence {
   /** The error's code, or its name. */
   readonly code: string;
   readonly message: string;
+  /** `namespace/name`, or only the name. */
+  readonly object?: string | undefined;
   readonly stack?: string | undefined;
   /** Set if it became a dead letter that can be replayed. */
   readonly deadLetter?: string | undefined;
@@ -27,28 +33,24 @@ export function groupErrors(
   occurrences: readonly Occurrence[],
   frameOf: (functionName: string, stack: string) => string | undefined = () => undefined,
 ): ErrorGroup[] {
-  const groups = Map.groupBy(occurrences, (each) =>
-    JSON.stringify([each.code, placeOf(each.stack), withoutVariables(each.message)]),
-  );
-  return [...groups]
-    .flatMap(([key, all]): ErrorGroup[] => {
-      const sorted = all.toSorted((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)));
+  return [...byFingerprint(occurrences)]
+    .flatMap(([fingerprint, sorted]): ErrorGroup[] => {
       const [first, last] = [sorted[0], sorted.at(-1)];
       if (!first || !last) return [];
       const place = placeOf(last.stack);
       const frame = last.stack === undefined ? undefined : frameOf(last.function, last.stack);
       return [
         {
-          fingerprint: createHash("sha256").update(key).digest("hex").slice(0, 16),
+          fingerprint,
           code: last.code,
           message: last.message,
           ...(place !== undefined && { place }),
           ...(frame !== undefined && { frame }),
-          functions: [...new Set(all.map((each) => each.function))].sort(),
-          count: all.length,
+          functions: [...new Set(sorted.map((each) => each.function))].sort(),
+          count: sorted.length,
           firstSeen: first.at,
           lastSeen: last.at,
-          deadLetters: all.flatMap(({ deadLetter }) => deadLetter ?? []),
+          deadLetters: sorted.flatMap(({ deadLetter }) => deadLetter ?? []),
           lastRun: { function: last.function, id: last.run },
         },
       ];
@@ -56,14 +58,71 @@ export function groupErrors(
     .sort((a, b) => (a.lastSeen < b.lastSeen ? 1 : -1));
 }
 
+/** Groups occurrences. Each group is sorted, the first one first. */
+function byFingerprint(occurrences: readonly Occurrence[]): Map<string, Occurrence[]> {
+  const groups = Map.groupBy(occurrences, (each) =>
+    JSON.stringify([each.code, placeOf(each.stack), withoutVariables(each.message, each.object)]),
+  );
+  return new Map(
+    [...groups].map(([key, all]) => [
+      createHash("sha256").update(key).digest("hex").slice(0, 16),
+      all.toSorted((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at))),
+    ]),
+  );
+}
+
+/**
+ * Returns one group with its occurrences; `undefined` if there is no such group.
+ * @param now epoch milliseconds, at which its plot ends
+ */
+export function describeErrorGroup(
+  occurrences: readonly Occurrence[],
+  fingerprint: string,
+  now: number,
+  frameOf?: (functionName: string, stack: string) => string | undefined,
+): Omit<ErrorDetail, "more"> | undefined {
+  const all = byFingerprint(occurrences).get(fingerprint) ?? [];
+  const [group] = groupErrors(all, frameOf);
+  if (!group) return undefined;
+  const runs = all.slice(-mostListed).reverse();
+  return {
+    group,
+    runs: runs.map(({ function: name, run, at, message, deadLetter }) => {
+      return { function: name, id: run, at, message, ...(deadLetter !== undefined && { deadLetter }) };
+    }),
+    plot: plotOf(all, now),
+  };
+}
+
+/** Counts occurrences in equal steps, from the first one until now. */
+function plotOf(sorted: readonly Occurrence[], now: number): ErrorDetail["plot"] {
+  const times = sorted.map(({ at }) => Date.parse(at));
+  const first = times[0] ?? now;
+  const stepMs = Math.max(1000, Math.ceil((now - first + 1) / plotSteps));
+  const counts = new Array<number>(Math.min(plotSteps, Math.floor(Math.max(0, now - first) / stepMs) + 1)).fill(0);
+  for (const time of times) {
+    const step = Math.min(counts.length - 1, Math.floor((time - first) / stepMs));
+    counts[step] = (counts[step] ?? 0) + 1;
+  }
+  return { from: new Date(first).toISOString(), stepMs, counts };
+}
+
 const placeOf = (stack: string | undefined): string | undefined =>
   stack === undefined ? undefined : authorsFrame.exec(stack)?.[1];
 
-/** Replaces what differs between two occurrences of one error: quoted texts, UIDs, object names with a slash, and numbers. */
-export function withoutVariables(message: string): string {
-  return message
+/**
+ * Replaces the parts that differ between two occurrences of one error: quoted texts, UIDs, object names with a slash, numbers, and the
+ * names of the occurrence's own object.
+ */
+export function withoutVariables(message: string, object = ""): string {
+  const names = object.split("/").filter((name) => name.length > 1);
+  const text = names.reduce((left, name) => left.replace(wordOf(name), "<object>"), message);
+  return text
     .replace(/"[^"\n]*"|'[^'\n]*'|`[^`\n]*`/g, "<text>")
     .replace(/\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi, "<id>")
     .replace(/\b[a-z0-9][\w.-]*\/[a-z0-9][\w.-]*/gi, "<object>")
     .replace(/\d+(?:\.\d+)?/g, "<number>");
 }
+
+/** Matches a name where it is a whole word: `a` is no part of `web-a`. */
+const wordOf = (name: string): RegExp => new RegExp(`(?<![\\w.-])${RegExp.escape(name)}(?![\\w-])`, "g");

@@ -4,7 +4,15 @@ import { scheduleText } from "../manifest/schedule.ts";
 import type { EventOutcomes } from "../observe/metrics.ts";
 import type { TriggerWay } from "./schemas.ts";
 
-type Step = TriggerWay["steps"][number];
+type Step = Omit<TriggerWay["steps"][number], "passed">;
+
+/** Reasons that belong to no rule of the manifest. They are shown once an event was held back by them. */
+const otherReasons = {
+  lastAnswer: ["deletion", "of an object that did not match when it was last seen"],
+  gone: ["waiting", "its object is gone: the deletion is delivered instead"],
+  unselected: ["waiting", "its object is no longer selected, after an edit"],
+  backlog: ["waiting", "replaced by a newer event of its object"],
+} as const;
 
 /** Describes the way of an event to the handler, for each trigger, with how many events each step held back. */
 export function eventWays(
@@ -20,13 +28,36 @@ export function eventWays(
           (each) => each.trigger === trigger.name && why.includes(each.why) && each.condition === condition,
         ),
       );
-    return { trigger: trigger.name, steps: [...stepsOf(trigger, held), handler] };
+    return { trigger: trigger.name, steps: [...stepsOf(trigger, held), ...otherSteps(held), handler] };
   });
   const schedules = manifest.schedules.map((schedule) => ({
     trigger: schedule.name,
     steps: [{ name: "schedule", rule: scheduleText(schedule) }, handler],
   }));
-  return [...watches, ...schedules].map((way) => ({ ...way, outcomes: countsOf(way.trigger, outcomes) }));
+  return [...watches, ...schedules].map(({ trigger, steps }) => {
+    const counts = countsOf(trigger, outcomes);
+    return { trigger, steps: withPassed(steps, counts), outcomes: counts };
+  });
+}
+
+/**
+ * Adds how many events have passed each step. Those that the last step passed are all that were not filtered. Events that were
+ * filtered before the function was last loaded are in no step.
+ */
+function withPassed(steps: readonly Step[], { received, filtered }: TriggerWay["outcomes"]): TriggerWay["steps"] {
+  let passed = received - filtered + steps.reduce((total, { heldBack = 0 }) => total + heldBack, 0);
+  return steps.map((step) => {
+    passed -= step.heldBack ?? 0;
+    return { ...step, passed };
+  });
+}
+
+/** The steps that are in no manifest, as far as they held something back. */
+function otherSteps(held: (why: readonly string[]) => number): Step[] {
+  return Object.entries(otherReasons).flatMap(([why, [name, rule]]) => {
+    const heldBack = held([why]);
+    return heldBack === 0 ? [] : [{ name, rule, heldBack }];
+  });
 }
 
 /** The steps in the order in which they are applied; those that the API server applies have no counts. */
@@ -77,7 +108,7 @@ function namespacesText(scope: NamespaceScope): string {
 
 function handlerStep({ delivery }: FunctionManifest): Step {
   const { mode, concurrency, timeoutMs, retry, onFailure } = delivery;
-  const rule = `mode ${mode}, ${concurrency} at once, ${timeoutMs / 1000} s, ${retry.maxAttempts} attempts, then ${onFailure}`;
+  const rule = `mode ${mode}, ${concurrency} at once, ${timeoutMs / 1000} s, ${retry.maxAttempts} ${retry.maxAttempts === 1 ? "attempt" : "attempts"}, then ${onFailure}`;
   return { name: "handler", rule };
 }
 

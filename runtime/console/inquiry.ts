@@ -1,5 +1,9 @@
+import { relative } from "node:path";
+import type { z } from "zod";
+import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { version } from "../base/version.ts";
+import type { FleetReport } from "../control/fleet-report.ts";
 import { noSuchFunction } from "../control/no-such-function.ts";
 import { describeHistoryRun, historyQuestion } from "../history/run-answer.ts";
 import type { RunHistory } from "../history/run-history.ts";
@@ -12,11 +16,14 @@ import type { DeadLetterService } from "../observe/control-routes.ts";
 import type { EventOutcomes } from "../observe/metrics.ts";
 import { type AttentionParts, attentionOf } from "./attention.ts";
 import type { WatchedStatus } from "./change-feed.ts";
-import { groupErrors, type Occurrence } from "./error-groups.ts";
+import { describeErrorGroup, groupErrors, type Occurrence } from "./error-groups.ts";
 import { eventWays } from "./event-way.ts";
+import { ownersOf, replicasOf, unasked } from "./replicas.ts";
 import { describeAttempt, describeRunDetail, readLines } from "./run-detail.ts";
+import { type RunEventParts, runEvent, saveRunEvent } from "./run-event.ts";
 import { searchRuns } from "./run-search.ts";
-import type { RunDetail, RunsQuestion } from "./schemas.ts";
+import type { configurationSchema, ErrorDetail, RunDetail, RunEvent, RunsQuestion } from "./schemas.ts";
+import { usersOf } from "./source-users.ts";
 
 /** Pages of dead letters that are looked at for errors. */
 const mostPages = 5;
@@ -30,14 +37,26 @@ const failures: ReadonlySet<string> = new Set(["retry", "dead_letter", "dropped"
 
 /** The parts of the runtime that the console asks. */
 export interface InquiryParts {
-  status(): WatchedStatus & AttentionParts & { readonly role: string };
+  status(): WatchedStatus &
+    AttentionParts & {
+      readonly role: string;
+      readonly fleet?: FleetReport | undefined;
+      readonly lease?: { readonly holder: string } | undefined;
+    };
   /** The manifests of the functions that were accepted. */
   manifests(): readonly FunctionManifest[];
   readonly functions: Pick<ControlApi, "runs" | "logs">;
   /** The runs and lines of the last days. Default: those in memory. */
-  readonly history?: Pick<RunHistory, "isOn" | "find" | "linesOf"> | undefined;
+  readonly history?: Pick<RunHistory, "isOn" | "find" | "linesOf" | "received"> | undefined;
   deadLetters(): Pick<DeadLetterService, "list" | "show">;
   outcomesOf(functionName: string): readonly EventOutcomes[];
+  /** Describes how the runtime was started, without secrets. */
+  configuration(): z.infer<typeof configurationSchema>;
+  /** Removes the values of a function's environment. */
+  redactData(functionName: string, data: unknown): unknown;
+  /** Returns the folder for the fixtures of a function, if the runtime may write them. Default: a browser downloads them. */
+  fixtureFolder?(functionName: string): string | undefined;
+  readonly clock: Pick<Clock, "now">;
   /** The text of a function's file as it ran. */
   sourceText(functionName: string, file: string): string | undefined;
 }
@@ -52,14 +71,31 @@ export class Inquiry {
 
   overview() {
     const status = this.parts.status();
-    const { role, functions, sources } = status;
-    return { version, role, attention: attentionOf(status), functions, sources };
+    const { role, functions, sources, fleet, lease } = status;
+    const attention = attentionOf(status);
+    return {
+      ...{ version, role, attention, functions, sources },
+      ...(fleet && { replicas: replicasOf(fleet) }),
+      ...(role === "standby" && lease?.holder && { holder: lease.holder }),
+    };
   }
 
-  /** @throws WatchfireError WF_RUNTIME_NO_FUNCTION */
+  sources() {
+    const manifests = this.parts.manifests();
+    const { sources } = this.parts.status();
+    return { sources: sources.map((source) => ({ ...source, functions: usersOf(source, manifests) })) };
+  }
+
+  /** @throws WatchfireError WF_RUNTIME_NO_FUNCTION; WF_LEASE_STANDBY if other replicas have it */
   describe(name: string) {
-    const { functions } = this.parts.status();
+    const { functions, fleet } = this.parts.status();
     const report = functions.find((each) => each.name === name);
+    const owners = fleet ? ownersOf(fleet, name) : [];
+    if (!report && owners.length > 0) {
+      const what = `another replica runs the function: ${owners.join(", ")}`;
+      const hint = "`kubectl watchfire console --pod NAME` opens its console";
+      throw new WatchfireError("WF_LEASE_STANDBY", { what, actual: name, hint });
+    }
     if (!report) {
       const names = functions.map((each) => each.name);
       throw noSuchFunction(name, names);
@@ -70,12 +106,33 @@ export class Inquiry {
     return { function: report, ways, manifest: shownManifest(manifest) };
   }
 
+  /** Returns the text of a function's handler. @throws WatchfireError WF_RUNTIME_NO_FUNCTION */
+  source(name: string) {
+    const manifest = this.parts.manifests().find((each) => each.name === name);
+    if (!manifest) {
+      throw noSuchFunction(
+        name,
+        this.parts.manifests().map((each) => each.name),
+      );
+    }
+    // Stacks name files relative to the working folder, or by their paths.
+    const names = [relative(process.cwd(), manifest.handler), manifest.handler];
+    const file = names.find((each) => this.parts.sourceText(name, each) !== undefined);
+    if (file === undefined) return { file: names[0] ?? "" };
+    return { file, text: this.parts.sourceText(name, file) };
+  }
+
   async search(question: RunsQuestion) {
     const { history } = this.parts;
     if (history?.isOn) {
       const { function: name, ...filters } = question;
       const found = await history.find(historyQuestion(name, filters));
-      return { runs: found.map(describeHistoryRun), history: true };
+      const elsewhere = unasked(this.parts.status().fleet);
+      return {
+        runs: found.map(describeHistoryRun),
+        history: true,
+        ...(elsewhere !== undefined && { elsewhere }),
+      };
     }
     const { functions } = this.parts.status();
     const { outcome } = question;
@@ -116,6 +173,48 @@ export class Inquiry {
   }
 
   async errors() {
+    const { found, more } = await this.occurrences();
+    const elsewhere = unasked(this.parts.status().fleet);
+    const groups = groupErrors(found, (name, stack) => this.frame(name, stack));
+    return { groups, more, ...(elsewhere !== undefined && { elsewhere }) };
+  }
+
+  /** @throws WatchfireError WF_RUNTIME_NO_ERROR_GROUP */
+  async error(fingerprint: string): Promise<ErrorDetail> {
+    const { found, more } = await this.occurrences();
+    const frameOf = (name: string, stack: string) => this.frame(name, stack);
+    const described = describeErrorGroup(found, fingerprint, this.parts.clock.now(), frameOf);
+    if (!described)
+      throw new WatchfireError("WF_RUNTIME_NO_ERROR_GROUP", {
+        what: "there is no such group of errors",
+        actual: fingerprint,
+      });
+    return { ...described, more };
+  }
+
+  /** Returns what a run received. */
+  received(name: string, id: string): Promise<RunEvent> {
+    return runEvent(this.eventParts, name, id);
+  }
+
+  /** Writes what a run received into its function's folder of fixtures. @throws WatchfireError WF_CLI_FIXTURE */
+  saveFixture(name: string, id: string): Promise<string> {
+    return saveRunEvent(this.eventParts, name, id);
+  }
+
+  private get eventParts(): RunEventParts {
+    const { history, redactData, fixtureFolder } = this.parts;
+    return {
+      history,
+      redact: redactData,
+      ...(fixtureFolder && { fixtureFolder }),
+      letterOf: async (name, id) => (await this.letters(name)).find((letter) => letter.id === id),
+      show: (letter) => this.parts.deadLetters().show(letter),
+    };
+  }
+
+  /** Failed attempts and dead letters, in any order. */
+  private async occurrences(): Promise<{ readonly found: readonly Occurrence[]; readonly more: boolean }> {
     const { functions } = this.parts.status();
     const letters = await this.letters(undefined);
     const byEvent = new Map(letters.map((letter) => [eventKey(letter.function, letter.id), letter]));
@@ -125,8 +224,8 @@ export class Inquiry {
     else for (const name of names) found.push(...(await this.failuresOf(name, byEvent)));
     // The remaining letters have no attempt in memory.
     for (const letter of byEvent.values()) found.push(occurrenceOf(letter));
-    const groups = groupErrors(found, (name, stack) => this.frame(name, stack));
-    return { groups, more: letters.length >= mostPages * deadLetterPageSize };
+    const isFull = letters.length >= mostPages * deadLetterPageSize;
+    return { found, more: isFull || found.length - byEvent.size >= mostFailures };
   }
 
   /** Whether an attempt has failed since the start. Runs of other functions need not be read. */
@@ -140,7 +239,7 @@ export class Inquiry {
     letters: Map<string, DeadLetterSummary>,
   ): Promise<Occurrence[]> {
     const runs = await history.find({ outcome: "any-failure", limit: mostFailures });
-    return runs.map(({ function: name, run, at, detail: { error } }) => {
+    return runs.map(({ function: name, run, at, object, detail: { error } }) => {
       const key = eventKey(name, run);
       // The newest attempt comes first: it is the one that was given up.
       const letter = letters.get(key);
@@ -153,6 +252,7 @@ export class Inquiry {
         at: new Date(at).toISOString(),
         code: error?.code ?? error?.name ?? "Error",
         message,
+        object,
         stack,
       };
     });
@@ -179,6 +279,7 @@ export class Inquiry {
         at: run.at,
         code: logged?.code ?? logged?.name ?? code,
         message: logged?.message ?? message,
+        object: run.object,
         stack: logged?.stack,
       };
     });
@@ -224,6 +325,7 @@ function occurrenceOf(letter: DeadLetterSummary): Occurrence {
     at: new Date(letter.failedAt).toISOString(),
     code: code ?? name,
     message,
+    object: letter.namespace === "" ? letter.name : `${letter.namespace}/${letter.name}`,
     stack,
     deadLetter: letter.bodyDropped ? undefined : letter.letter,
   };

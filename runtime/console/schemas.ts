@@ -19,12 +19,33 @@ const attentionSchema = z.object({
 });
 export type Attention = z.infer<typeof attentionSchema>;
 
-export const sourcesAnswerSchema = z.object({ sources: statusAnswerSchema.shape.sources.unwrap() });
+const sourceSchema = statusAnswerSchema.shape.sources.unwrap().element.extend({
+  lastBookmarkAgeMs: z.number().optional(),
+  reconnects: z.number().optional(),
+  lastError: z.object({ cause: z.string(), message: z.string(), ageMs: z.number() }).optional(),
+  /** The functions that read it. */
+  functions: z.array(z.string()).optional(),
+});
+
+export const sourcesAnswerSchema = z.object({ sources: z.array(sourceSchema) });
 
 export const functionsAnswerSchema = z.object({ functions: z.array(functionReportSchema) });
 
+const replicaSchema = z.object({
+  name: z.string(),
+  slots: z.array(z.number()),
+  functions: z.array(z.string()),
+  /** True for the replica that answers. The others were not asked. */
+  answers: z.boolean(),
+});
+export type ReplicaRow = z.infer<typeof replicaSchema>;
+
 export const overviewSchema = z.object({
   version: z.string(),
+  /** The replicas of a fleet that have slots, this one first. Absent without a fleet. */
+  replicas: z.array(replicaSchema).optional(),
+  /** The replica that holds the Lease, on a standby. */
+  holder: z.string().optional(),
   /** `active`, or `standby` while another replica runs the functions. */
   role: z.string(),
   /** Most urgent first. Empty if all is well. */
@@ -38,8 +59,10 @@ const stepSchema = z.object({
   name: z.string(),
   /** Its value in the manifest. */
   rule: z.string(),
-  /** Number of events that this step recently held back; absent if the API server applies it, which the runtime does not see. */
+  /** Number of events that this step held back; absent if the API server applies it, which the runtime does not see. */
   heldBack: z.number().optional(),
+  /** Number of events that have passed this step. */
+  passed: z.number(),
 });
 
 /** The way of an event to the handler, for one trigger. */
@@ -65,6 +88,12 @@ export const functionDetailSchema = z.object({
   manifest: z.record(z.string(), z.unknown()).optional(),
 });
 
+export const sourceAnswerSchema = z.object({
+  /** The handler's file, and its text as it runs. Absent if the code is not loaded. */
+  file: z.string(),
+  text: z.string().optional(),
+});
+
 export const runsQuestionSchema = runFiltersSchema.extend({
   function: z.string().max(253).optional(),
   limit: z.coerce.number().int().min(1).max(1000).default(100),
@@ -76,7 +105,7 @@ export const runSearchSchema = z.object({
   runs: z.array(runRowSchema),
   /** False if there is no history: these are at most 200 of each function, since the start. */
   history: z.boolean(),
-  /** Describes where the shards are that are not part of the answer. */
+  /** Describes which replicas or shards are not part of the answer. */
   elsewhere: z.string().optional(),
 });
 
@@ -143,6 +172,55 @@ export const runDetailSchema = z.object({
 });
 export type RunDetail = z.infer<typeof runDetailSchema>;
 
+export const runEventSchema = z.object({
+  /** The place of its objects: memory, which has those of the last runs, or its dead letter. Absent if it is not on record. */
+  from: z.enum(["memory", "deadLetter"]).optional(),
+  /** The event, the run of a key or the events of a batch, as a fixture without secrets: see `watchfire test`. */
+  fixture: z.record(z.string(), z.unknown()).optional(),
+  /** The name of a file for it. */
+  file: z.string().optional(),
+  /** The folder that the runtime writes fixtures to. Absent if it does not write them. */
+  savesTo: z.string().optional(),
+});
+export type RunEvent = z.infer<typeof runEventSchema>;
+
+export const savedFixtureSchema = z.object({
+  /** The path of the written file. */
+  file: z.string(),
+});
+
+export const configurationSchema = z.object({
+  versions: z.record(z.string(), z.string()),
+  /** The options of the command that started it, as they hold. */
+  flags: z.record(z.string(), z.unknown()),
+  /** The place where it runs, and its cluster. */
+  place: z.record(z.string(), z.string()),
+  limits: z.record(z.string(), z.object({ value: z.number(), unit: z.string() })),
+});
+
+export const seriesQuestionSchema = z.strictObject({
+  function: z.string().max(253).optional(),
+  /** How many of the last samples. */
+  points: z.coerce.number().int().min(1).max(360).default(60),
+});
+
+const sampledSchema = z.object({
+  /** Events that ended in the handler or were given up, and failed attempts, in each step. */
+  events: z.array(z.number()),
+  errors: z.array(z.number()),
+  /** Events that waited at the end of each step. */
+  waiting: z.array(z.number()),
+});
+
+export const seriesAnswerSchema = z.object({
+  /** When the first step ended, as ISO 8601. */
+  from: z.string(),
+  stepMs: z.number(),
+  /** The sum of all functions. */
+  sum: sampledSchema,
+  functions: z.array(sampledSchema.extend({ name: z.string() })),
+});
+
 const errorGroupSchema = z.object({
   /** Identifies the group: a hash of code, place and message without variables. */
   fingerprint: z.string(),
@@ -163,11 +241,34 @@ const errorGroupSchema = z.object({
 });
 export type ErrorGroup = z.infer<typeof errorGroupSchema>;
 
+export const errorDetailSchema = z.object({
+  group: errorGroupSchema,
+  /** Its newest occurrences, the last one first. */
+  runs: z.array(
+    z.object({
+      function: z.string(),
+      id: z.string(),
+      /** ISO 8601. */
+      at: z.string(),
+      message: z.string(),
+      /** The id of its dead letter, if that can be replayed. */
+      deadLetter: z.string().optional(),
+    }),
+  ),
+  /** Its occurrences over time: each count is of `stepMs` milliseconds, the first of those from `from` on. */
+  plot: z.object({ from: z.string(), stepMs: z.number(), counts: z.array(z.number()) }),
+  /** There are more failures than were looked at. */
+  more: z.boolean(),
+});
+export type ErrorDetail = z.infer<typeof errorDetailSchema>;
+
 export const errorsAnswerSchema = z.object({
   /** Last seen first. */
   groups: z.array(errorGroupSchema),
-  /** There are more dead letters than were looked at. */
+  /** There are more failures than were looked at. */
   more: z.boolean(),
+  /** Describes which replicas are not part of the answer. */
+  elsewhere: z.string().optional(),
 });
 
 /** The kind of data that changed, in an event of `/api/events`. */

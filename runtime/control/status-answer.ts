@@ -13,6 +13,7 @@ export const statusAnswerSchema = z.looseObject({
   lease: z.object({ holder: z.string() }).optional(),
   checkpoint: troubleSchema,
   deployment: troubleSchema,
+  history: troubleSchema,
   sandbox: troubleSchema,
   functions: z
     .array(

@@ -68,7 +68,7 @@ export interface FunctionStatus {
   readonly failures: number;
   /** Conditions that could not be evaluated since the start. */
   readonly conditionErrors: readonly ConditionTrouble[];
-  /** The reasons of its last events that were held back, 200 at most. */
+  /** The number of its filtered events since it was loaded, by reason. */
   readonly filtered: readonly HeldBackCount[];
   /** The next runs of its schedules, in epoch milliseconds; `undefined` if there is no next run. */
   readonly schedules: readonly { readonly trigger: string; readonly next: number | undefined }[];

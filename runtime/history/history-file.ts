@@ -3,8 +3,12 @@ import { dirname } from "node:path";
 import { diskRoom } from "../journal/sqlite/disk-room.ts";
 import { type SqlRow, type SqlStep, SqlThread, type SqlValue } from "./sql-thread.ts";
 
-/** The version of the tables. The tables of another version are replaced by empty ones. */
-const version = 1;
+/** The version of the tables. */
+const version = 2;
+/** The statements that bring the tables of each earlier version to the next one. */
+const upgrades: { readonly [from: number]: readonly string[] } = {
+  1: ["ALTER TABLE runs ADD COLUMN cpu REAL", "ALTER TABLE runs ADD COLUMN heap INTEGER"],
+};
 
 const pageBytes = 4096;
 /**
@@ -32,7 +36,7 @@ const tables = [
   `CREATE TABLE IF NOT EXISTS runs (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, function TEXT NOT NULL, run TEXT NOT NULL,
     trigger TEXT NOT NULL, type TEXT NOT NULL, kind TEXT NOT NULL, object TEXT NOT NULL, version TEXT NOT NULL,
     attempt INTEGER NOT NULL, redelivered INTEGER NOT NULL, outcome TEXT NOT NULL, waited REAL, took REAL NOT NULL,
-    called INTEGER NOT NULL, detail TEXT, extra TEXT) STRICT`,
+    called INTEGER NOT NULL, detail TEXT, extra TEXT, cpu REAL, heap INTEGER) STRICT`,
   // The number is the last part of every index, so each answers newest first. Ids have no index: they are in no order, so
   // each of them would write another page.
   "CREATE INDEX IF NOT EXISTS runs_by_function ON runs (function)",
@@ -68,6 +72,13 @@ export interface NewRow {
   readonly values: readonly SqlValue[];
   /** Characters of its long text. */
   readonly length: number;
+}
+
+/** The file was written by a newer version of Watchfire. It is left as it is. */
+export class NewerHistory extends Error {
+  constructor(found: number, known: number) {
+    super(`it has format ${found}, and this version of Watchfire writes format ${known}`);
+  }
 }
 
 /** True if another process has the file at present. */
@@ -113,9 +124,12 @@ export class HistoryFile {
       "BEGIN IMMEDIATE; COMMIT",
     ]);
     const [[found] = []] = await this.thread.ask([{ sql: "PRAGMA user_version" }]);
-    const drops =
-      found?.user_version === version ? [] : tableNames.map((table) => ({ sql: `DROP TABLE IF EXISTS ${table}` }));
-    await this.thread.ask([...drops, ...[...tables, `PRAGMA user_version = ${version}`].map((sql) => ({ sql }))]);
+    const foundVersion = Number(found?.user_version ?? 0);
+    if (foundVersion > version) throw new NewerHistory(foundVersion, version);
+    const changes: string[] = [];
+    // A new file has version 0.
+    if (foundVersion > 0) for (let from = foundVersion; from < version; from++) changes.push(...(upgrades[from] ?? []));
+    await this.thread.ask([...changes, ...tables, `PRAGMA user_version = ${version}`].map((sql) => ({ sql })));
     const counts = await this.thread.ask(
       tableNames.map((table) => ({
         sql: `SELECT function, sum(${sizes[table]}) AS bytes FROM ${table} GROUP BY function`,

@@ -56,7 +56,7 @@ const rowSchema = z.object({
   version: z.string(),
   attempt: z.number(),
   redelivered: z.number().transform((flag) => flag === 1),
-  outcome: z.enum(["ok", "failed", "permanent"]),
+  outcome: z.enum(["ok", "failed", "permanent", "interrupted"]),
   waited: z.number().nullable(),
   took: z.number(),
   /** Number of calls. */
@@ -69,6 +69,10 @@ const rowSchema = z.object({
     .string()
     .nullable()
     .transform((text) => extraSchema.parse(text === null ? {} : JSON.parse(text))),
+  /** CPU time in milliseconds. */
+  cpu: z.number().nullable(),
+  /** Bytes of the isolate's heap. */
+  heap: z.number().nullable(),
 });
 
 /** An attempt in the history. `at`: its end, in epoch milliseconds; `waited`, `took`: milliseconds. */
@@ -97,7 +101,7 @@ export function valuesOf(run: EndedRun, number: number, parts: RowParts): SqlVal
   const extra = extraOf(run, parts);
   return [
     number,
-    run.endedAt,
+    Math.round(run.endedAt),
     run.function,
     run.id.slice(0, mostName),
     run.trigger,
@@ -109,23 +113,29 @@ export function valuesOf(run: EndedRun, number: number, parts: RowParts): SqlVal
     run.redelivered ? 1 : 0,
     outcome.type,
     receivedAt === undefined ? null : Math.max(0, beganAt - receivedAt),
-    Math.round(outcome.durationMs * 10) / 10,
+    rounded(outcome.type === "interrupted" ? run.endedAt - beganAt : outcome.durationMs),
     calls.length + more,
     detail === undefined ? null : JSON.stringify(detail),
     extra === undefined ? null : JSON.stringify(extra),
+    run.cpuMs === undefined ? null : Math.round(run.cpuMs * 1000) / 1000,
+    run.heapBytes ?? null,
   ];
 }
 
+/** Milliseconds with one decimal. */
+const rounded = (ms: number): number => Math.round(ms * 10) / 10;
+
 function detailOf(run: EndedRun, { redact, frameOf }: RowParts): z.input<typeof detailSchema> | undefined {
   const { function: name, flags, outcome } = run;
-  if (!flags.synthetic && !flags.initial && outcome.type === "ok") return undefined;
+  const error = "error" in outcome ? outcome.error : undefined;
+  if (!flags.synthetic && !flags.initial && !error) return undefined;
   const detail: z.input<typeof detailSchema> = {};
   if (flags.synthetic) detail.synthetic = flags.reason ?? "";
   if (flags.initial) detail.initial = true;
-  if (outcome.type === "ok") return detail;
-  const { name: errorName, message, code, stack } = outcome.error;
-  const error = { name: cut(errorName, mostMessage), message: cut(message, mostMessage), stack: cut(stack, mostStack) };
-  detail.error = code === undefined ? error : { ...error, code };
+  if (!error) return detail;
+  const { name: errorName, message, code, stack } = error;
+  const short = { name: cut(errorName, mostMessage), message: cut(message, mostMessage), stack: cut(stack, mostStack) };
+  detail.error = code === undefined ? short : { ...short, code };
   const frame = frameOf(name, stack);
   if (frame !== undefined) detail.frame = redact(name, frame);
   return detail;
@@ -146,7 +156,7 @@ function listed({ calls, more }: CallList, redact: (text: string) => string) {
     calls: calls.map((call) => ({
       ...call,
       target: redact(call.target),
-      durationMs: Math.round(call.durationMs * 10) / 10,
+      durationMs: rounded(call.durationMs),
     })),
     ...(more > 0 && { moreCalls: more }),
   };

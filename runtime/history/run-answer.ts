@@ -21,6 +21,8 @@ export function describeHistoryRun(run: HistoryRun): RunRow {
     ...(run.redelivered && { redelivered: true }),
     ...(synthetic !== undefined && { synthetic }),
     ...(run.called > 0 && { calls: run.called }),
+    ...(run.cpu !== null && { cpuMs: run.cpu }),
+    ...(run.heap !== null && { heapBytes: run.heap }),
     ...(error && { error: `${error.code ?? error.name}: ${error.message}` }),
   };
 }

@@ -5,11 +5,12 @@ import { WatchfireError } from "../base/errors.ts";
 import { systemReason } from "../base/wording.ts";
 import type { CollectedLine, KeptLine, LineCollector } from "../observe/function-log.ts";
 import type { Logger } from "../observe/log.ts";
-import { type EndedRun, type RunCollector, runKey } from "../observe/run-log.ts";
+import { type EndedRun, mostBodyBytes, type RunCollector, runKey } from "../observe/run-log.ts";
 import type { Caller } from "../sandbox/host-calls.ts";
-import { HistoryFile, isBusy, type NewRow } from "./history-file.ts";
+import { HistoryFile, isBusy, NewerHistory, type NewRow } from "./history-file.ts";
 import { type HistoryRun, type RowParts, readRun, shortColumns, valuesOf, wholeColumns } from "./history-row.ts";
 import { noteworthy, QuietRate } from "./noteworthy.ts";
+import { RecentBodies } from "./recent-bodies.ts";
 import type { SqlValue } from "./sql-thread.ts";
 
 /** Milliseconds between two batches. */
@@ -94,6 +95,7 @@ export class RunHistory {
   /** How many of them are not yet. */
   private batches = 0;
   private readonly quiet = new QuietRate();
+  private readonly bodies = new RecentBodies();
   /** The code frames of the batch, by function and stack. */
   private readonly frames = new Map<string, string | undefined>();
   private timer: Timer | undefined;
@@ -102,13 +104,22 @@ export class RunHistory {
   private busySince: number | undefined;
   private expiredAt = Number.NEGATIVE_INFINITY;
   private isBroken = false;
+  private fault: WatchfireError | undefined;
   private isClosed = false;
 
   constructor(parts: RunHistoryParts) {
     this.parts = parts;
     const share = Math.min(1, parts.limits.bytes / wholeBytes);
     this.rooms = { runs: Math.ceil(share * mostCollected), lines: Math.ceil(share * mostCharacters) };
-    this.runs = { ended: [], room: this.rooms.runs, dropped: 0, quiet: new Map(), passed: 0, calls: new Map() };
+    this.runs = {
+      ended: [],
+      room: this.rooms.runs,
+      dropped: 0,
+      bodyRoom: mostBodyBytes,
+      quiet: new Map(),
+      passed: 0,
+      calls: new Map(),
+    };
     this.lines = { lines: [], room: this.rooms.lines, dropped: 0 };
     this.place = parts.folder === undefined ? undefined : join(parts.folder, "history.db");
   }
@@ -116,6 +127,11 @@ export class RunHistory {
   /** True unless its file is broken. Without it, commands show what the engine has in memory. */
   get isOn(): boolean {
     return !this.isBroken && !this.isClosed;
+  }
+
+  /** Why it is off; `undefined` if it is on. */
+  get trouble(): WatchfireError | undefined {
+    return this.fault;
   }
 
   /** Returns where the calls of an attempt are listed. */
@@ -144,6 +160,12 @@ export class RunHistory {
     const { sql, values } = this.queryOf(question);
     const rows = await this.query(sql, values);
     return (await this.attempt(async () => rows.map(readRun))) ?? [];
+  }
+
+  /** Returns the last attempt of a recent run with the objects that it received; `undefined` if they are no longer in memory. */
+  async received(functionName: string, id: string): Promise<EndedRun | undefined> {
+    await this.flush();
+    return this.bodies.find(functionName, id);
   }
 
   /**
@@ -236,20 +258,21 @@ export class RunHistory {
     const said = lines.lines.splice(0);
     this.drop("quiet", runs.passed);
     runs.quiet.clear();
-    Object.assign(runs, { room: isBroken ? 0 : rooms.runs, dropped: 0, passed: 0 });
+    Object.assign(runs, { room: isBroken ? 0 : rooms.runs, bodyRoom: mostBodyBytes, dropped: 0, passed: 0 });
     Object.assign(lines, { room: isBroken ? 0 : rooms.lines, dropped: 0 });
     this.quiet.refill(this.parts.clock.monotonic());
     const kept = noteworthy(ended, said, this.quiet);
     this.drop("quiet", ended.length - kept.length);
+    this.bodies.add(kept);
     this.frames.clear();
     return { runs: kept, lines: said };
   }
 
   private rowOf(run: EndedRun): NewRow {
-    this.number = Math.max(this.number + 1, run.endedAt * 1000);
+    this.number = Math.max(this.number + 1, Math.round(run.endedAt * 1000));
     const values = valuesOf(run, this.number, { ...this.parts, frameOf: (name, stack) => this.frameOf(name, stack) });
     const length = values
-      .slice(-2)
+      .slice(-4)
       .reduce((sum: number, text) => sum + (typeof text === "string" ? text.length : 0), 0);
     return { function: run.function, values, length };
   }
@@ -283,7 +306,7 @@ export class RunHistory {
     demand("run = ?", id);
     demand("trigger = ?", question.trigger);
     demand("instr(object, ?) > 0", object);
-    if (outcome === "any-failure") conditions.push("outcome <> 'ok'");
+    if (outcome === "any-failure") conditions.push("outcome <> 'ok' AND outcome <> 'interrupted'");
     else if (outcome === "ok") demand("outcome = ?", outcome);
     // The first condition lets SQLite use the index of failures.
     else if (outcome !== undefined) demand("outcome <> 'ok' AND outcome = ?", outcome);
@@ -348,7 +371,9 @@ export class RunHistory {
     Object.assign(this.runs, { room: 0 });
     Object.assign(this.lines, { room: 0 });
     const place = this.place === undefined ? {} : { place: { file: this.place } };
-    const fault = new WatchfireError("WF_HISTORY_BROKEN", { what: systemReason(error), ...place, cause: error });
+    const code = error instanceof NewerHistory ? "WF_HISTORY_NEWER" : "WF_HISTORY_BROKEN";
+    const fault = new WatchfireError(code, { what: systemReason(error), ...place, cause: error });
+    this.fault = fault;
     this.parts.log.warn({ error: fault.message, code: fault.code }, "the history of runs is off");
     void this.file?.close();
   }

@@ -58,10 +58,10 @@ import { WatchRoom } from "./watch-room.ts";
  * Maximum number of executors. Handlers mostly wait for the cluster, so beyond four processes of 60 MB each a node's cores are
  * better left to others.
  */
-const executorLimit = 4;
+export const executorLimit = 4;
 
 /** Default limit of the reads of all functions together, in bytes. `watchfire start` has the same default. */
-const cacheLimit = 256 * 2 ** 20;
+export const cacheLimit = 256 * 2 ** 20;
 
 export interface RuntimeOptions {
   /** The functions folder. Default: only deployed functions run. */
@@ -101,6 +101,10 @@ export interface RuntimeOptions {
   readonly tokenReview?: boolean;
   /** Serve the console at the address of the endpoints. Default false. */
   readonly console?: boolean;
+  /** The options of the command that started it, for people who ask. Default: it was started by no command. */
+  readonly flags?: Readonly<Record<string, unknown>>;
+  /** The console writes fixtures into `events` of each function's folder. Default false: a browser downloads them. */
+  readonly writesFixtures?: boolean;
   /** Path of a unix socket for a `watchfire executor` in another container. Default: executors are child processes. */
   readonly executorSocket?: string;
   /** Code of the functions folder. Default: the existing build, otherwise built on demand. */

@@ -79,6 +79,16 @@ export function createControlApi(parts: ControlApiParts): ControlApi {
     const others = elsewhere(name);
     return { changed, says: others === undefined ? says : `${says}; this applies only here: ${others}` };
   };
+  /** Passes for a function that is here, and for one that is gone and has runs in the history. */
+  const assertKnown = async (name: string): Promise<void> => {
+    try {
+      of(name);
+    } catch (error) {
+      const isGone = error instanceof WatchfireError && error.code === "WF_RUNTIME_NO_FUNCTION";
+      const found = isGone && history?.isOn ? await history.find({ function: name, limit: 1 }) : [];
+      if (found.length === 0) throw error;
+    }
+  };
   /** Returns the attempts of a function that the engine has in memory, newest first. */
   const remembered = (name: string): RunRow[] => {
     const here = of(name);
@@ -120,7 +130,7 @@ export function createControlApi(parts: ControlApiParts): ControlApi {
         idle: "was not paused",
       }),
     runs: async (name, filters = noFilters) => {
-      if (name !== undefined) of(name);
+      if (name !== undefined) await assertKnown(name);
       if (history?.isOn) {
         const found = await history.find(historyQuestion(name, filters));
         if (history.isOn) return withElsewhere(name, { runs: found.map(describeHistoryRun) });
@@ -130,7 +140,7 @@ export function createControlApi(parts: ControlApiParts): ControlApi {
       return withElsewhere(name, { runs: rows.filter((run) => matchesFilters(run, filters)).slice(0, filters.limit) });
     },
     logs: async (name, after, waitMs, since = 0) => {
-      if (name !== undefined) of(name);
+      if (name !== undefined) await assertKnown(name);
       const lines = await linesOf(name, after, since);
       if (lines.length > 0 || waitMs === 0 || !functionLog) return withElsewhere(name, { lines });
       const late = new AbortController();

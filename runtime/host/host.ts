@@ -1,3 +1,4 @@
+import { dirname, join } from "node:path";
 import { runtimeAccount } from "../access/account.ts";
 import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
@@ -10,6 +11,7 @@ import type { FunctionSource } from "../catalog/function-source.ts";
 import { IndexTrust } from "../catalog/index-trust.ts";
 import { MergedSource } from "../catalog/merged-source.ts";
 import { ConsoleAccess, loginLink } from "../console/access.ts";
+import { type FunctionCounters, MetricSeries } from "../console/metric-series.ts";
 import { AccountReviews } from "../control/access/account-reviews.ts";
 import { AuditLog } from "../control/access/audit-log.ts";
 import { tokenCaller } from "../control/access/caller.ts";
@@ -39,6 +41,7 @@ import {
   makeComponents,
   type RuntimeOptions,
 } from "./components.ts";
+import { describeConfiguration } from "./configuration.ts";
 import { type Acting, createControlApi } from "./control-api.ts";
 import { DataDirLock } from "./data-dir-lock.ts";
 import { explainFunction } from "./explain-function.ts";
@@ -82,6 +85,8 @@ export class Host {
   private readonly audit: AuditLog;
   /** The sessions of the console; `undefined` without a console. */
   private readonly consoleAccess: ConsoleAccess | undefined;
+  /** Samples for the console's plots. */
+  private readonly series: MetricSeries | undefined;
   private endpoints: Endpoints | undefined;
   private caughtUp = false;
 
@@ -95,6 +100,7 @@ export class Host {
     sources.textOf = (name, file) => this.sourceText(name, file);
     void elector?.lost.then(this.losing.resolve);
     this.consoleAccess = options.console ? new ConsoleAccess(clock) : undefined;
+    this.series = options.console ? new MetricSeries(() => this.counters, clock) : undefined;
     this.code = functions === undefined ? undefined : (options.code ?? openCode(functions, clock, options.trust));
     this.audit = this.auditLog();
     this.source = this.sourceOf();
@@ -222,6 +228,12 @@ export class Host {
     return this.partitionsOf(functionName)[0]?.live.get(functionName)?.sourceText(file);
   }
 
+  /** Returns the folder for the fixtures of a function of the functions folder. */
+  private fixtureFolder(functionName: string): string | undefined {
+    const manifest = this.functions.find(({ name }) => name === functionName);
+    return manifest && join(dirname(manifest.file), "events");
+  }
+
   /** Stops receiving events, lets handlers finish for at most 25 s, saves, closes everything, and releases the Lease. */
   async drain(): Promise<void> {
     const { log } = this.options;
@@ -251,6 +263,7 @@ export class Host {
   private async close(clean: boolean): Promise<void> {
     const { active } = this;
     this.code?.close();
+    this.series?.close();
     await this.endpoints?.close();
     this.dataDir.end();
     try {
@@ -321,6 +334,16 @@ export class Host {
     return mergedStatus(this.active.flatMap(({ dispatcher }) => dispatcher.status()));
   }
 
+  /** The counts of the functions here, for the plots. */
+  private get counters(): FunctionCounters[] {
+    const { metrics } = this.components;
+    return this.counts.map(({ function: name, queued, spilled, failures }) => {
+      const ended = metrics.outcomesOf(name).filter(({ outcome }) => outcome !== "filtered" && outcome !== "retry");
+      const events = ended.reduce((sum, { count }) => sum + count, 0);
+      return { name, events, errors: failures, waiting: queued + spilled };
+    });
+  }
+
   /** Returns what is on record here of a function that is not loaded. */
   private unloaded(name: string): UnloadedCounts | undefined {
     const partitions = this.ownership.names.includes(name) ? this.partitionsOf(name) : this.partitions;
@@ -373,6 +396,7 @@ export class Host {
       role: this.isActive ? "active" : "standby",
       rejected: this.partitions.flatMap(({ live }) => live.rejected),
       executors: this.components.executors(),
+      history: this.components.history?.trouble,
       dispatch: this.counts,
       unloaded: (name) => this.unloaded(name),
       suspended: this.suspended,
@@ -412,7 +436,7 @@ export class Host {
 
   private async serve(): Promise<void> {
     const { listen, data, clock, log, tokenReview, transport, namespace, account = runtimeAccount } = this.options;
-    const { consoleAccess: access, audit } = this;
+    const { consoleAccess: access, audit, series } = this;
     const token = keepToken(data);
     const gate = new Gate({
       token,
@@ -449,21 +473,26 @@ export class Host {
       // Its code is loaded when a browser asks for it.
       console:
         access &&
+        series &&
         (async (control) => {
           const { consoleApp } = await import("../console/app.ts");
           return consoleApp({
             ...inspection,
-            ...{ control, access, gate, log },
+            ...{ control, access, gate, series, log },
             history: this.components.history,
             status: () => this.status(),
             manifests: () => this.functions,
             outcomesOf: (name) => this.components.metrics.outcomesOf(name),
             sourceText: (name, file) => this.sourceText(name, file),
+            configuration: () => describeConfiguration(this.options, this.url),
+            redactData: (name, data) => this.components.redactor.redactData(name, data),
+            ...(this.options.writesFixtures && { fixtureFolder: (name) => this.fixtureFolder(name) }),
           });
         }),
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.components.endpoints.port = this.endpoints.port;
+    series?.begin();
   }
 
   /** True for a standby that knows the Lease's holder, and has executors. */

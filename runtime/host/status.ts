@@ -31,6 +31,8 @@ export interface Status {
   readonly checkpoint?: { readonly reason: string; readonly message: string };
   /** The fault, with its code, because of which deployed functions are not the running ones. */
   readonly deployment?: { readonly reason: string; readonly message: string };
+  /** Why the history of runs is off, unless it is meant to be. */
+  readonly history?: { readonly reason: string; readonly message: string };
   /** The executors' rights, once one could be started, and why no executor can be started, if that is so. */
   readonly sandbox: { readonly rights?: ExecutorRights; readonly reason?: string; readonly message?: string };
   readonly functions: readonly FunctionReport[];
@@ -56,6 +58,8 @@ export interface StatusParts extends ReadinessParts {
   readonly role: Status["role"];
   /** Why the last write to the checkpoint failed. */
   readonly checkpoint: Trouble | undefined;
+  /** Why the history of runs is off. */
+  readonly history?: Trouble | undefined;
   readonly executors: Executors;
   readonly rejected: readonly RejectedFunction[];
   readonly dispatch: readonly FunctionStatus[];
@@ -83,11 +87,12 @@ export function describeStatus(parts: StatusParts): Status {
   const running = standingsOf(parts).map((standing) => describeFunction(standing, parts));
   const refused = refusedOf(parts).map((each) => ({ ...describeRefused(each), ...recordedCounts(each.name, parts) }));
   const suspended = [...parts.suspended].map(([name, since]) => describeSuspended(name, since, parts));
-  const { role, checkpoint, deployment } = parts;
+  const { role, checkpoint, deployment, history } = parts;
   return {
     role,
     ...(checkpoint && { checkpoint: describeTrouble(checkpoint) }),
     ...(deployment && { deployment: describeTrouble(deployment) }),
+    ...(history && { history: describeTrouble(history) }),
     sandbox: describeExecutors(parts.executors),
     functions: [...running, ...refused, ...suspended],
     sources: parts.sources.map((source) => {

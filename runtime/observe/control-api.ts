@@ -37,7 +37,8 @@ export const runRowSchema = z.object({
   resourceVersion: z.string(),
   /** Counts from 1. */
   attempt: z.number(),
-  outcome: z.enum(["ok", "failed", "permanent"]),
+  /** `interrupted`: what it ran in has ended, because of another event or a stop. It runs again, uncounted. */
+  outcome: z.enum(["ok", "failed", "permanent", "interrupted"]),
   /** From the event's arrival to the handler's start, in milliseconds. Absent if it is not known. */
   waitedMs: z.number().optional(),
   durationMs: z.number(),
@@ -49,6 +50,9 @@ export const runRowSchema = z.object({
   synthetic: z.string().optional(),
   /** Number of calls that the handler made. Absent without calls. */
   calls: z.number().optional(),
+  /** CPU time that it used, in milliseconds, and the heap of its isolate, in bytes. Absent if they are not known. */
+  cpuMs: z.number().optional(),
+  heapBytes: z.number().optional(),
   /** The error's name and message, if it failed. */
   error: z.string().optional(),
 });
@@ -60,7 +64,7 @@ export type RunRow = z.infer<typeof runRowSchema>;
 
 /** Which attempts an answer contains. */
 export const runFiltersSchema = z.strictObject({
-  outcome: z.enum(["ok", "failed", "permanent"]).optional(),
+  outcome: z.enum(["ok", "failed", "permanent", "interrupted"]).optional(),
   /** Part of `namespace/name`. */
   object: z.string().max(400).optional(),
   trigger: z.string().max(63).optional(),

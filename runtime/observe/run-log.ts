@@ -4,11 +4,21 @@ import type { Clock } from "../base/clock.ts";
 import type { Delivery, DeliveryListener, HandlerError, Outcome, Runner } from "../engine/delivery/delivery.ts";
 import type { Logger } from "./log.ts";
 
-/** An attempt that ended by itself. Without bodies, which it must not keep in memory. */
+/** An attempt that has begun and ended. */
 export interface EndedRun
   extends Pick<
     Delivery,
-    "function" | "trigger" | "id" | "type" | "object" | "resourceVersion" | "attempt" | "redelivered" | "flags"
+    | "function"
+    | "trigger"
+    | "id"
+    | "type"
+    | "object"
+    | "resourceVersion"
+    | "attempt"
+    | "redelivered"
+    | "flags"
+    | "cpuMs"
+    | "heapBytes"
   > {
   readonly causes: Delivery["causes"];
   readonly batch: Delivery["batch"];
@@ -17,8 +27,11 @@ export interface EndedRun
   readonly beganAt: number;
   readonly endedAt: number;
   /** Errors are redacted. */
-  readonly outcome: Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
+  readonly outcome: Exclude<Outcome, { readonly type: "unbegun" }>;
   readonly calls: CallList | undefined;
+  /** Copies of what it received, unless there was no room. Never of a Secret. For a batch: a list of its events. */
+  readonly body: Buffer | undefined;
+  readonly oldBody: Buffer | undefined;
 }
 
 /** Attempts for the history, until it takes them. Data without methods, because every event passes it. */
@@ -27,6 +40,8 @@ export interface RunCollector {
   /** How much more it takes: an attempt counts 1, a failed one `failureWeight`. Attempts that do not fit are counted in `dropped`. */
   room: number;
   dropped: number;
+  /** Bytes of bodies that it still takes. The last half is for attempts that failed. */
+  bodyRoom: number;
   /** Number of quiet attempts by function: they succeeded at once and called nothing. Those beyond `mostQuiet` are only counted. */
   readonly quiet: Map<string, number>;
   passed: number;
@@ -36,6 +51,9 @@ export interface RunCollector {
 
 /** The share of a failed attempt, which has an error of up to 8,000 characters. */
 const failureWeight = 16;
+
+/** Bytes of bodies that a collector takes between two batches. */
+export const mostBodyBytes = 2 ** 20;
 
 /** Quiet attempts of one function that are taken until the next batch. An object for each of 10,000 a second costs a tenth of the CPU. */
 const mostQuiet = 250;
@@ -105,7 +123,8 @@ class LoggedListener implements DeliveryListener {
         calls = collector.calls.get(key);
         collector.calls.delete(key);
       }
-      if (outcome.type !== "unbegun" && outcome.type !== "interrupted") {
+      // An attempt whose executor ended before it began has not run.
+      if (outcome.type !== "unbegun" && (outcome.type !== "interrupted" || this.beganAt > 0)) {
         let quiet = 0;
         if (outcome.type === "ok" && !calls && delivery.attempt === 1 && !delivery.redelivered && !delivery.batch) {
           quiet = (collector.quiet.get(delivery.function) ?? 0) + 1;
@@ -114,7 +133,16 @@ class LoggedListener implements DeliveryListener {
         if (quiet > mostQuiet) collector.passed++;
         else if (collector.room > 0) {
           collector.room -= outcome.type === "ok" ? 1 : failureWeight;
-          const endedAt = clock.now();
+          // The stack of an error is mapped after the end, which takes some milliseconds.
+          const now = clock.now();
+          const endedAt =
+            this.beganAt > 0 && "durationMs" in outcome ? Math.min(now, this.beganAt + outcome.durationMs) : now;
+          const { body, oldBody } = delivery;
+          const bytes = body.length + (oldBody?.length ?? 0);
+          const spare = outcome.type === "ok" ? mostBodyBytes / 2 : 0;
+          const isSecret = delivery.object.kind === "Secret" && delivery.object.apiVersion === "v1";
+          const isKept = body.length > 0 && bytes <= collector.bodyRoom - spare && !isSecret;
+          if (isKept) collector.bodyRoom -= bytes;
           collector.ended.push({
             function: delivery.function,
             trigger: delivery.trigger,
@@ -132,6 +160,11 @@ class LoggedListener implements DeliveryListener {
             endedAt,
             outcome,
             calls,
+            cpuMs: delivery.cpuMs,
+            heapBytes: delivery.heapBytes,
+            // The body may be a part of a larger buffer, which a reference would keep in memory.
+            body: isKept ? Buffer.from(body) : undefined,
+            oldBody: isKept && oldBody ? Buffer.from(oldBody) : undefined,
           });
         } else collector.dropped++;
       }

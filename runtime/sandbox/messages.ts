@@ -97,7 +97,12 @@ export interface Asking {
 export interface Drained {
   readonly functionId: number;
   readonly realm: number;
+  /** The entry's use, unless it was not measured. */
+  readonly used?: EntryUse;
 }
+
+/** Microseconds of CPU of each event that the entry ran, and bytes of the isolate's heap when it was last measured, 0 before. */
+export type EntryUse = readonly [cpuUs: number, heapBytes: number];
 
 /** Why the runtime ended an isolate, or a part of its work. */
 export type EndReason = "cpu" | "deadline" | "memory" | "output" | "killed";

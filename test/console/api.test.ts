@@ -26,7 +26,11 @@ test("each answer is one that its schema describes", async () => {
     "/functions/{name}/logs": "functions/greet/logs",
     "/runs": "runs?outcome=failed&object=ada&since=2026-01-01T00:00:00Z",
     "/runs/{id}": "runs/u%2F12%2FAdded?function=greet",
+    "/runs/{id}/event": "runs/u%2F12%2FAdded/event?function=greet",
     "/errors": "errors",
+    "/errors/{fingerprint}": `errors/${(await asked("errors")).json.groups[0].fingerprint}`,
+    "/metrics/series": "metrics/series?points=6",
+    "/config": "config",
     "/dead-letters": "dead-letters",
     "/dead-letters/{id}": "dead-letters/1",
     "/sources": "sources",
@@ -92,6 +96,18 @@ test("an attempt and its dead letter are one occurrence of an error", async () =
   expect(json.groups).toMatchObject([
     { code: "TypeError", count: 1, deadLetters: ["1"], place: "functions/greet/handler.ts:2:9", functions: ["greet"] },
   ]);
+});
+
+test("a group of errors has its occurrences, over time and one by one", async () => {
+  const [group] = (await asked("errors")).json.groups;
+  const { json } = await asked(`errors/${group.fingerprint}`);
+  expect(json).toMatchObject({
+    group: { code: "TypeError", deadLetters: ["1"] },
+    runs: [{ function: "greet", id: "u/12/Added", at: "2026-01-01T00:00:02.000Z", deadLetter: "1" }],
+    plot: { from: "2026-01-01T00:00:02.000Z" },
+  });
+  expect(json.plot.counts.reduce((sum: number, count: number) => sum + count, 0)).toBe(1);
+  expect((await asked("errors/0123456789abcdef")).status).toBe(404);
 });
 
 test("a body is shown without the values of a Secret; the commands' path has them", async () => {

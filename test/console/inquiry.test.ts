@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { attentionOf } from "../../runtime/console/attention.ts";
-import { groupErrors, withoutVariables } from "../../runtime/console/error-groups.ts";
+import { describeErrorGroup, groupErrors, withoutVariables } from "../../runtime/console/error-groups.ts";
+import { eventWays } from "../../runtime/console/event-way.ts";
 import { searchRuns } from "../../runtime/console/run-search.ts";
+import { usersOf } from "../../runtime/console/source-users.ts";
+import type { FunctionManifest } from "../../runtime/manifest/function.ts";
 import type { RunsAnswer } from "../../runtime/observe/control-api.ts";
 import { report } from "./served.ts";
 
@@ -59,6 +62,10 @@ test("numbers, quoted texts, UIDs and names of objects do not tell errors apart"
   const one = 'cannot copy "a" of team-a/web, 1.5 s, 0a1b2c3d-0000-4000-8000-000000000001';
   const other = "cannot copy 'b' of team-b/api, 20 s, 0a1b2c3d-0000-4000-8000-000000000002";
   expect(withoutVariables(one)).toBe(withoutVariables(other));
+  expect(withoutVariables("cannot greet eve-1 of team-a", "team-a/eve-1")).toBe(
+    withoutVariables("cannot greet bob of team-b", "team-b/bob"),
+  );
+  expect(withoutVariables("the web-eve is evening", "eve")).toBe("the web-eve is evening");
   expect(withoutVariables("cannot copy")).not.toBe(withoutVariables("cannot move"));
 });
 
@@ -93,6 +100,68 @@ test("errors of one code, place and message are a group; the last seen comes fir
   expect(new Set(groups.map(({ fingerprint }) => fingerprint)).size).toBe(3);
 });
 
+test("a group's plot counts its occurrences in equal steps until now, and lists the newest", () => {
+  const occurrences = Array.from({ length: 300 }, (_, n) => ({
+    function: "f",
+    run: String(n),
+    at: timeAt(n),
+    code: "E",
+    message: `failed ${n}`,
+  }));
+  const [group] = groupErrors(occurrences);
+  const found = describeErrorGroup(occurrences, group?.fingerprint ?? "", 480_000);
+  expect(found?.runs.length).toBe(200);
+  expect(found?.runs[0]?.id).toBe("299");
+  const { from, stepMs, counts } = found?.plot ?? { from: "", stepMs: 0, counts: [] };
+  expect([from, counts.length, counts.reduce((sum, count) => sum + count, 0)]).toEqual([timeAt(0), 48, 300]);
+  expect(stepMs).toBeGreaterThanOrEqual(10_000);
+  expect(counts[40]).toBe(0);
+  expect(describeErrorGroup(occurrences, "another", 480_000)).toBeUndefined();
+});
+
+test("each step of an event's way has how many passed it and how many it filtered", () => {
+  const manifest = {
+    triggers: [
+      {
+        ...{ name: "settings", apiVersion: "v1", kind: "ConfigMap", namespaces: { type: "all" }, labelSelector: "" },
+        ...{ fieldSelector: "", events: ["Added", "Modified"], changedFields: [["data"]] },
+        matchConditions: [{ name: "has-data", expression: "size(object.data) > 0" }],
+      },
+    ],
+    schedules: [],
+    delivery: { mode: "All", concurrency: 4, timeoutMs: 1_000, retry: { maxAttempts: 1 }, onFailure: "DeadLetter" },
+  } as unknown as FunctionManifest;
+  const last = timeAt(0);
+  const filtered = [
+    { trigger: "settings", why: "events", count: 10, last },
+    { trigger: "settings", why: "changedFields", count: 20, last },
+    { trigger: "settings", why: "condition", condition: "has-data", count: 5, last },
+    { trigger: "settings", why: "lastAnswer", count: 2, last },
+  ];
+  // Three were filtered before the function was last loaded.
+  const outcomes = [
+    { trigger: "settings", outcome: "ok", count: 60 },
+    { trigger: "settings", outcome: "filtered", count: 40 },
+  ];
+  const [way] = eventWays(manifest, filtered, outcomes);
+  expect(way?.steps.map(({ name, passed, heldBack }) => [name, passed, heldBack])).toEqual([
+    ["kind", 97, undefined],
+    ["namespaces", 97, undefined],
+    ["events", 87, 10],
+    ["changedFields", 67, 20],
+    ["condition has-data", 62, 5],
+    ["deletion", 60, 2],
+    ["handler", 60, undefined],
+  ]);
+});
+
+test("a history that is off is a warning that says what to do", () => {
+  const history = { reason: "WF_HISTORY_BROKEN", message: "no room" };
+  const [found] = attentionOf({ sandbox: {}, functions: [], history });
+  expect(found).toMatchObject({ severity: "warn", text: "no room" });
+  expect(found?.todo).toContain("restart the runtime");
+});
+
 test("what runs nothing comes first, what passes by itself is left out, and all says what to do", () => {
   const quiet = { ...report, deadLetters: 0 };
   const found = attentionOf({
@@ -113,4 +182,29 @@ test("what runs nothing comes first, what passes by itself is left out, and all 
   ]);
   expect(found.every(({ todo }) => todo.length > 0)).toBe(true);
   expect(attentionOf({ sandbox: {}, functions: [quiet] })).toEqual([]);
+});
+
+test("a source is shared by the functions whose triggers or reads choose it", () => {
+  const selection = {
+    ...{ apiVersion: "v1", kind: "Secret", labelSelector: "app=web", fieldSelector: "type=Opaque" },
+    namespaces: { type: "names", names: ["team-a"] },
+  };
+  const manifests = [
+    { name: "by-trigger", triggers: [selection], reads: [] },
+    { name: "by-read", triggers: [], reads: [{ ...selection, namespaces: { type: "all" } }] },
+    { name: "of-another-label", triggers: [{ ...selection, labelSelector: "" }], reads: [] },
+    { name: "of-another-place", triggers: [{ ...selection, namespaces: { type: "names", names: ["b"] } }], reads: [] },
+  ] as unknown as FunctionManifest[];
+  const source = { apiVersion: "v1", kind: "Secret", namespace: "team-a", labelSelector: "app=web" };
+  const fieldSelector = "metadata.name!=watchfire-checkpoint,type=Opaque";
+  expect(usersOf({ ...source, fieldSelector }, manifests)).toEqual(["by-read", "by-trigger"]);
+  expect(usersOf({ ...source, kind: "Pod" }, manifests)).toEqual([]);
+});
+
+test("the name of an occurrence's own object does not tell its group apart", () => {
+  const of = (name: string) => ({
+    ...{ function: "f", run: name, at: timeAt(1), code: "E", message: `cannot greet ${name}` },
+    object: `team-a/${name}`,
+  });
+  expect(groupErrors([of("eve"), of("bob")])).toMatchObject([{ count: 2 }]);
 });

@@ -5,8 +5,10 @@ import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { ConsoleAccess } from "../../runtime/console/access.ts";
 import { consoleApp } from "../../runtime/console/app.ts";
+import { MetricSeries } from "../../runtime/console/metric-series.ts";
 import type { AccountReviews } from "../../runtime/control/access/account-reviews.ts";
 import { tokenCaller } from "../../runtime/control/access/caller.ts";
+import type { FleetReport } from "../../runtime/control/fleet-report.ts";
 import type { FunctionReport } from "../../runtime/control/function-status/function-report.ts";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/journal/batch.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
@@ -88,12 +90,13 @@ interface Asked {
 
 interface ServedOptions {
   readonly accounts?: AccountReviews;
+  readonly fleet?: FleetReport;
   /** Serves the real page, for a browser. Default: stubs of its files. */
   readonly isWhole?: boolean;
 }
 
 /** A console over one function with one failed run and its dead letter. */
-export async function servedConsole({ accounts, isWhole = false }: ServedOptions = {}) {
+export async function servedConsole({ accounts, fleet, isWhole = false }: ServedOptions = {}) {
   const store = new MemoryStore();
   await store.commit({ ...emptyBatch, deadLetters: [letter] });
   const access = new ConsoleAccess(systemClock);
@@ -113,7 +116,7 @@ export async function servedConsole({ accounts, isWhole = false }: ServedOptions
     obstacle: () => undefined,
     unsaved: () => undefined,
     clock: systemClock,
-    status: () => ({ role: "active", sandbox: {}, functions: reports, sources: [] }),
+    status: () => ({ role: "active", sandbox: {}, functions: reports, sources: [], ...(fleet && { fleet }) }),
     metrics: async () => "",
     deadLetters,
     explain: async () => Promise.reject(new Error("not asked")),
@@ -132,6 +135,9 @@ export async function servedConsole({ accounts, isWhole = false }: ServedOptions
         log: { info: note, warn: note } as never,
         manifests: () => [],
         outcomesOf: () => [{ trigger: "settings", outcome: "retry", count: 1 }],
+        series: new MetricSeries(() => [], systemClock),
+        configuration: () => ({ versions: { watchfire: "0" }, flags: {}, place: {}, limits: {} }),
+        redactData: (_, data) => data,
         sourceText: () => "export default () => {\n  throw new TypeError('no 1');\n};",
         ...(!isWhole && { assets: async () => ({ script: "/* script */", style: "/* style */" }) }),
       }),

@@ -26,11 +26,11 @@ it("a ring gives the last entries, newest first, and never more than its limit",
 });
 
 describe("a function's history", () => {
-  it("keeps the last 200 filtered events, however many there were", () => {
+  it("keeps the last 200 filtered events, and counts all, however many there were", () => {
     const history = new History("f", silent);
     for (let n = 0; n < 1_000; n++) history.held(event(`a/${n}`), { type: "events" }, n);
     expect([...history.filtered].map(({ key }) => key)).toEqual(Array.from({ length: 200 }, (_, n) => `a/${999 - n}`));
-    expect(history.count()).toEqual([{ trigger: "settings", why: "events", count: 200, last: 999 }]);
+    expect(history.count()).toEqual([{ trigger: "settings", why: "events", count: 1_000, last: 999 }]);
   });
 
   it("counts what was held back by trigger and reason, whichever came between", () => {

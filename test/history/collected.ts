@@ -57,6 +57,8 @@ export function endedRun(over: Partial<EndedRun> = {}, name = "ada"): EndedRun {
     endedAt: 1_767_312_000_000,
     outcome: { type: "ok", durationMs: 10 },
     calls: undefined,
+    body: undefined,
+    oldBody: undefined,
     ...over,
   };
 }

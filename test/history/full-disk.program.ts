@@ -30,7 +30,7 @@ async function collect(count: number): Promise<void> {
     const run: EndedRun = {
       ...{ function: "greet", trigger: "settings", id: `settings:u/${n}/Added`, type: "Added", object },
       ...{ resourceVersion: String(n), attempt: 1, redelivered: false, flags: {}, causes: undefined, batch: undefined },
-      ...{ receivedAt: now, beganAt: now, endedAt: now, calls: undefined },
+      ...{ receivedAt: now, beganAt: now, endedAt: now, calls: undefined, body: undefined, oldBody: undefined },
       outcome: { type: "failed", error, durationMs: 1 },
     };
     history.runs.ended.push(run);

@@ -15,7 +15,10 @@ function collecting() {
   const redactor = { redact: (_: string, text: string) => text } as never;
   const kept = { collector: history.runs, clock: new StandingClock() };
   const run = (over: Partial<Delivery>, outcome: Outcome = { type: "ok", durationMs: 1 }) =>
-    loggedRunner(inner(outcome), log, redactor, "debug", kept).give({ ...endedRun(), ...over } as never, ended);
+    loggedRunner(inner(outcome), log, redactor, "debug", kept).give(
+      { ...endedRun(), body: Buffer.from("{}"), ...over } as never,
+      ended,
+    );
   return { history, dropped, run };
 }
 
@@ -25,6 +28,7 @@ test("a fast function's quiet attempts beyond its share are only counted, and ot
   run({ function: "calm" });
   run({ function: "busy", redelivered: true });
   run({ function: "busy" }, { type: "permanent", error: { name: "E", message: "m", stack: "" }, durationMs: 1 });
+  // It had not begun.
   run({ function: "busy" }, { type: "interrupted" });
   expect(history.runs.ended).toHaveLength(250 + 3);
   await history.flush();

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { folderOf } from "../tools/folder.ts";
 import { endedRun, failure, historyOf, StandingClock } from "./collected.ts";
@@ -150,6 +151,45 @@ test("a file that is damaged while it is used ends the history with one warning"
   const { history, warnings } = historyOf({ folder });
   expect(await history.find({ limit: 10 })).toEqual([]);
   expect(warnings).toHaveLength(1);
+});
+
+test("a file of the first format keeps its runs", async () => {
+  const folder = folderOf({});
+  const file = join(folder, "history.db");
+  const db = new DatabaseSync(file);
+  db.exec(`CREATE TABLE runs (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, function TEXT NOT NULL, run TEXT NOT NULL,
+    trigger TEXT NOT NULL, type TEXT NOT NULL, kind TEXT NOT NULL, object TEXT NOT NULL, version TEXT NOT NULL,
+    attempt INTEGER NOT NULL, redelivered INTEGER NOT NULL, outcome TEXT NOT NULL, waited REAL, took REAL NOT NULL,
+    called INTEGER NOT NULL, detail TEXT, extra TEXT) STRICT;
+    PRAGMA user_version = 1`);
+  const now = Date.now();
+  db.prepare(
+    "INSERT INTO runs VALUES (?, ?, 'greet', 'id', 't', 'Added', 'ConfigMap', 'a/b', '1', 1, 0, 'ok', 1, 2, 0, NULL, NULL)",
+  ).run(now * 1000, now);
+  db.close();
+  const { history, warnings } = historyOf({ folder });
+  history.runs.ended.push(endedRun({ endedAt: now + 1, cpuMs: 3 }));
+  expect(await history.find({ limit: 10 })).toMatchObject([{ cpu: 3 }, { run: "id", cpu: null }]);
+  expect(warnings).toEqual([]);
+});
+
+test("a file of a newer format is left as it is, and the reason says what to do", async () => {
+  const folder = folderOf({});
+  const file = join(folder, "history.db");
+  const db = new DatabaseSync(file);
+  db.exec("CREATE TABLE runs (other INTEGER); INSERT INTO runs VALUES (7); PRAGMA user_version = 1000");
+  db.close();
+  const { history, warnings } = historyOf({ folder });
+  history.runs.ended.push(endedRun());
+  await history.flush();
+  expect(warnings).toMatchObject([{ code: "WF_HISTORY_NEWER" }]);
+  expect(history.trouble?.hint).toContain("restart the runtime");
+  expect(history.isOn).toBe(false);
+  await history.close();
+  const after = new DatabaseSync(file);
+  expect(after.prepare("SELECT * FROM runs").all()).toEqual([{ other: 7 }]);
+  expect(after.prepare("PRAGMA user_version").get()).toEqual({ user_version: 1000 });
+  after.close();
 });
 
 test("while another process has the file, runs are dropped and counted, and it is tried again", async () => {

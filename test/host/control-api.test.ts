@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import { type ControlApiParts, createControlApi } from "../../runtime/host/control-api.ts";
 import type { ControlApi } from "../../runtime/observe/control-api.ts";
 import { trigger } from "../rbac/trigger.ts";
@@ -33,4 +34,24 @@ const questions: readonly [string, (api: ControlApi) => Promise<object>][] = [
 test.each(questions)("the answer to %s says where the function's other shards are, if any", async (_, ask) => {
   expect(JSON.stringify(await ask(apiOf("slot 3 is with b")))).toContain("slot 3 is with b");
   expect(JSON.stringify(await ask(apiOf()))).not.toMatch(/elsewhere|alone/);
+});
+
+test("the runs of a function that is gone are those of the history, and a name that never ran is refused", async () => {
+  const run = { function: "old", run: "id", at: 0, detail: {}, called: 0, waited: null, cpu: null, heap: null };
+  const api = createControlApi({
+    acting: (name: string) => {
+      throw new WatchfireError("WF_RUNTIME_NO_FUNCTION", { what: "there is no such function", actual: name });
+    },
+    names: () => [],
+    history: {
+      isOn: true,
+      find: async ({ function: name }: { function?: string }) => (name === "old" ? [run] : []),
+      linesAfter: async () => [],
+    },
+    clock: new VirtualClock(),
+    log: { info: () => {} },
+  } as unknown as ControlApiParts);
+  expect((await api.runs("old")).runs).toMatchObject([{ function: "old", id: "id" }]);
+  expect(await api.logs("old", 0, 0)).toEqual({ lines: [] });
+  await expect(api.runs("never")).rejects.toThrow("WF_RUNTIME_NO_FUNCTION");
 });

@@ -90,7 +90,7 @@ describe("shared executors", () => {
     const settings = { guest: "", clock: new VirtualClock(), launch, idleMs: 5 * minute, recycleEvents: 1 };
     const pool = new ExecutorPool(settings, { shared: 2, own: 32 }, () => {});
     const startedAt = (functions: number) => {
-      for (let count = 0; count < functions; count++) pool.take(commonGroup)?.add(tenant);
+      for (let count = 0; count < functions; count++) pool.take(commonGroup)?.add(placed);
       return started;
     };
     expect([startedAt(16), startedAt(1), startedAt(15), startedAt(100)]).toEqual([1, 2, 2, 2]);
@@ -98,7 +98,7 @@ describe("shared executors", () => {
   });
 });
 
-const tenant = {
+const placed = {
   function: "f",
   memoryBytes: 1,
   isolates: 1,

@@ -72,8 +72,8 @@ export interface Loaded<T> {
 /** Milliseconds between two requests for the same data. */
 const leastMs = 700;
 
-/** Asks for a path, and again whenever one of the topics changes. */
-export function useData<T>(path: string | undefined, topics: readonly Topic[]): Loaded<T> {
+/** Asks for a path, and again whenever one of the topics changes. `everyMs`: and so often, while the page can be seen. */
+export function useData<T>(path: string | undefined, topics: readonly Topic[], everyMs?: number): Loaded<T> {
   const [loaded, setLoaded] = useState<Loaded<T> & { path?: string }>({});
   useEffect(() => {
     if (path === undefined) return;
@@ -102,8 +102,10 @@ export function useData<T>(path: string | undefined, topics: readonly Topic[]): 
     };
     void load();
     listeners.add(hear);
+    const repeated = everyMs && setInterval(() => !document.hidden && connected.value && hear("beat"), everyMs);
     return () => {
       isOver = true;
+      clearInterval(repeated);
       clearTimeout(timer);
       listeners.delete(hear);
     };

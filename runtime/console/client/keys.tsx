@@ -8,6 +8,7 @@ export const places = [
   ["/dead-letters", "Dead letters"],
   ["/sources", "Sources"],
   ["/explain", "Explain"],
+  ["/config", "Configuration"],
 ] as const;
 
 const dialog = (): HTMLDialogElement | null => document.querySelector("dialog#keys");

@@ -1,8 +1,11 @@
+import "./locale.tsx";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { connected, listen, loggedIn, logout } from "./api.tsx";
 import { Keys, places, showKeys } from "./keys.tsx";
+import { ConfigPage } from "./pages/config.tsx";
 import { DeadLettersPage } from "./pages/dead-letters.tsx";
+import { ErrorPage } from "./pages/error.tsx";
 import { ErrorsPage } from "./pages/errors.tsx";
 import { ExplainPage } from "./pages/explain.tsx";
 import { FunctionPage } from "./pages/function.tsx";
@@ -28,13 +31,17 @@ function pageOf({ pathname, searchParams }: URL) {
         ? { title: "Runs", page: <RunsPage /> }
         : { title: "Run", page: <RunPage id={second} name={searchParams.get("function") ?? ""} /> };
     case "errors":
-      return { title: "Errors", page: <ErrorsPage /> };
+      return second === undefined
+        ? { title: "Errors", page: <ErrorsPage /> }
+        : { title: "Error", page: <ErrorPage fingerprint={second} /> };
     case "dead-letters":
       return { title: "Dead letters", page: <DeadLettersPage /> };
     case "sources":
       return { title: "Sources", page: <SourcesPage /> };
     case "explain":
       return { title: "Explain", page: <ExplainPage /> };
+    case "config":
+      return { title: "Configuration", page: <ConfigPage /> };
     default:
       return { title: "No such page", page: <h1>There is no such page</h1> };
   }

@@ -75,14 +75,29 @@ export function When({ at }: { at: string | undefined }) {
   );
 }
 
-const outcomeWords = { ok: "ok", failed: "failed", permanent: "failed for good" } as const;
+const outcomeWords = {
+  ok: "ok",
+  failed: "failed",
+  permanent: "failed for good",
+  interrupted: "interrupted",
+} as const;
 
 export function Outcome({ of }: { of: keyof typeof outcomeWords }) {
-  return <span class={`badge ${of === "ok" ? "good" : "bad"}`}>{outcomeWords[of]}</span>;
+  const look = of === "ok" ? "good" : of === "interrupted" ? "warn" : "bad";
+  return <span class={`badge ${look}`}>{outcomeWords[of]}</span>;
 }
 
 export const took = (ms: number): string =>
   ms < 1 ? "< 1 ms" : ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+
+export const bytes = (count: number): string =>
+  count < 1024
+    ? `${count} B`
+    : count < 2 ** 20
+      ? `${(count / 1024).toFixed(1)} KiB`
+      : count < 2 ** 30
+        ? `${(count / 2 ** 20).toFixed(1)} MiB`
+        : `${(count / 2 ** 30).toFixed(1)} GiB`;
 
 export const age = (seconds: number): string =>
   seconds < 1 ? "–" : seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;

@@ -16,7 +16,8 @@ function storedTheme(): Theme {
   }
 }
 
-const theme = signal<Theme>(storedTheme());
+/** The chosen colours. */
+export const theme = signal<Theme>(storedTheme());
 
 function show(chosen: Theme): void {
   if (chosen === "system") delete document.documentElement.dataset.theme;

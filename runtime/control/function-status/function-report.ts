@@ -131,7 +131,7 @@ const fields = {
   })),
   /** When an attempt last ended, as ISO 8601. */
   lastEvent: field(z.string().optional(), greatest),
-  /** Its last filtered events, at most 200, by reason; absent without such events. */
+  /** Its filtered events since it was loaded, by reason; absent without such events. */
   filtered: field(z.array(filteredSchema).readonly().optional(), mergeFiltered),
   triggers: field(z.array(triggerSchema).readonly(), first),
   /** The objects it keeps in memory for `ctx.cache`; absent without reads. */

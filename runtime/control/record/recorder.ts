@@ -1,8 +1,8 @@
 import type { Clock } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
-import { parseExactly } from "../../base/exact-json.ts";
-import { type Delivery, eventFields, type Runner } from "../../engine/delivery/delivery.ts";
+import type { Delivery, Runner } from "../../engine/delivery/delivery.ts";
 import type { RecordAnswer, RecordQuestion } from "../../observe/control-api.ts";
+import { fixtureFrom, namesOf } from "./fixture.ts";
 import { withoutSecrets } from "./redaction.ts";
 
 /** Maximum number of recordings at once, over all functions. */
@@ -108,11 +108,9 @@ export class Recorder {
 
   /** Returns `undefined` if an object is nested too deeply to be copied. Its handler still receives it. */
   private described(delivery: Delivery): RecordAnswer["taken"][number] | undefined {
-    const { type, object, batch, causes } = delivery;
-    const what = causes ? "run" : batch ? "batch" : type.toLowerCase();
     try {
       const fixture = this.redact(delivery.function, withoutSecrets(fixtureFrom(delivery)));
-      return { what, object: object.name, fixture: fixture as Record<string, unknown> };
+      return { ...namesOf(delivery), fixture: fixture as Record<string, unknown> };
     } catch {
       return undefined;
     }
@@ -123,32 +121,6 @@ export class Recorder {
     for (const [id, { askedAt }] of this.recordings) if (now - askedAt > patienceMs) this.recordings.delete(id);
   }
 }
-
-/** Returns the fixture with which `watchfire test` makes the same delivery. */
-function fixtureFrom(delivery: Delivery): object {
-  const state = Object.fromEntries([...(delivery.state ?? [])].map(([key, value]) => [key, JSON.parse(value)]));
-  return { ...inputFrom(delivery), ...(Object.keys(state).length > 0 && { state }) };
-}
-
-function inputFrom(delivery: Delivery): object {
-  const { causes, members, object, body, attempt, redelivered } = delivery;
-  if (members) return { events: members.map(eventFrom) };
-  if (!causes) return { event: eventFrom(delivery) };
-  const { namespace, name } = object;
-  const key = namespace === "" ? { name } : { namespace, name };
-  return { run: { key, ...(body.length > 0 && { object: parsed(body) }), causes, attempt, redelivered } };
-}
-
-function eventFrom(delivery: Delivery): object {
-  const { type, body, oldBody } = delivery;
-  return {
-    ...eventFields(delivery),
-    ...(type !== "Scheduled" && { object: parsed(body) }),
-    ...(oldBody && { oldObject: parsed(oldBody) }),
-  };
-}
-
-const parsed = (body: Buffer): unknown => parseExactly(body.toString("utf8"));
 
 function bytesOf({ body, oldBody, causes = [], members = [], state }: Delivery): number {
   let own = leastOfOne + body.length + (oldBody?.length ?? 0) + JSON.stringify(causes).length;

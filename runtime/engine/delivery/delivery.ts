@@ -54,6 +54,10 @@ export interface Delivery {
   readonly state?: OwnState | undefined;
   /** The attempt's view of it, once its handler uses it. */
   staged?: StagedState | undefined;
+  /** CPU time that the attempt has used so far, in milliseconds. Its share, where an entry ran several. */
+  cpuMs?: number | undefined;
+  /** The heap of the isolate that ran it, in bytes, when it was last measured. */
+  heapBytes?: number | undefined;
 }
 
 /** A part of a text: from `at` up to `end`. */
@@ -177,7 +181,15 @@ export function run(runner: Pick<Runner, "give">, delivery: Delivery, begins: ()
 }
 
 /** Returns the fields of an event that the handler receives, without its objects. */
-export function eventFields({ id, trigger, type, attempt, redelivered, resourceVersion, flags }: Delivery): object {
+export function eventFields({
+  id,
+  trigger,
+  type,
+  attempt,
+  redelivered,
+  resourceVersion,
+  flags,
+}: Pick<Delivery, "id" | "trigger" | "type" | "attempt" | "redelivered" | "resourceVersion" | "flags">): object {
   // The resourceVersion of a Scheduled has no meaning for a handler.
   const version = type === "Scheduled" ? {} : { resourceVersion };
   return { id, trigger, type, attempt, redelivered, ...version, ...flags };

@@ -71,7 +71,7 @@ export interface PastRun extends KeptEvent {
   readonly error: string | undefined;
 }
 
-/** The number of the last filtered events with one reason. */
+/** The number of filtered events with one reason, since the function was loaded. */
 export interface HeldBackCount {
   readonly trigger: string;
   readonly why: HeldBack["type"];
@@ -81,6 +81,8 @@ export interface HeldBackCount {
   /** The time of the last one, in epoch milliseconds. */
   readonly last: number;
 }
+
+type Counted = { -readonly [Field in keyof HeldBackCount]: HeldBackCount[Field] };
 
 /** The fields of an event that are recorded. */
 export interface TracedEvent {
@@ -101,6 +103,10 @@ export class History {
   private readonly heldBack = new Ring<FilteredEvent>(mostKept);
   private readonly attempts = new Ring<PastRun>(mostKept);
   private order = 0;
+  /** By trigger, reason and condition. */
+  private readonly counts = new Map<string, Counted>();
+  /** The last one, and the reason object that it was found by: those of a trigger are allocated once, and often follow each other. */
+  private last: { readonly why: HeldBack; readonly counted: Counted } | undefined;
 
   constructor(functionName: string, log: EngineLog) {
     this.functionName = functionName;
@@ -117,22 +123,9 @@ export class History {
     return this.attempts;
   }
 
-  /** Counts the last filtered events by their reasons. */
+  /** Returns the numbers of filtered events by their reasons. Every scrape of metrics calls this. */
   count(): HeldBackCount[] {
-    const counts = new Map<string, HeldBackCount & { count: number }>();
-    // Events of one condition share one reason object, and often follow each other. Every scrape of metrics calls this.
-    let before: { why: HeldBack; trigger: string; counted: { count: number } } | undefined;
-    for (const { trigger, why, at, count } of this.heldBack) {
-      if (before?.why !== why || before.trigger !== trigger) {
-        const condition = "condition" in why ? { condition: why.condition } : {};
-        const key = JSON.stringify([trigger, why.type, condition]);
-        const counted = counts.get(key) ?? { trigger, why: why.type, ...condition, count: 0, last: at };
-        counts.set(key, counted);
-        before = { why, trigger, counted };
-      }
-      before.counted.count += count;
-    }
-    return [...counts.values()];
+    return Array.from(this.counts.values(), (counted) => ({ ...counted }));
   }
 
   /** Whether each event is logged. */
@@ -147,6 +140,10 @@ export class History {
   held({ objects, key, type, meta }: Omit<TracedEvent, "id">, why: HeldBack, at: number, count = 1): void {
     const trigger = objects.trigger.name;
     const { resourceVersion } = meta;
+    let counted = this.last?.counted;
+    if (!counted || this.last?.why !== why || counted.trigger !== trigger) counted = this.countOf(trigger, why);
+    counted.count += count;
+    counted.last = at;
     if (key.length <= longestKey) {
       this.heldBack.push({ trigger, key, type, resourceVersion, at, order: this.order++, why: short(why), count });
     }
@@ -155,6 +152,16 @@ export class History {
     const condition = "condition" in why ? { condition: why.condition } : {};
     const fields = { function: this.functionName, trigger, object: key, type, resourceVersion, why: why.type };
     this.log.trace?.({ ...fields, ...condition }, "event filtered");
+  }
+
+  private countOf(trigger: string, why: HeldBack): Counted {
+    const condition = "condition" in why ? { condition: why.condition } : {};
+    const key = JSON.stringify([trigger, why.type, condition]);
+    const counted = this.counts.get(key) ?? { trigger, why: why.type, ...condition, count: 0, last: 0 };
+    this.counts.set(key, counted);
+    // A reason with a message is made for one event, and its message may be long.
+    if (!("message" in why)) this.last = { why, counted };
+    return counted;
   }
 
   /** Records an attempt that has ended. `at` is in epoch milliseconds. */

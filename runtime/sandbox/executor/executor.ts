@@ -125,7 +125,8 @@ export class Executor {
     const { functionId: id } = options;
     const loaded = new LoadedFunction(this.ground, options, body.toString("utf8"), {
       entering: (realm, events) => this.send(frameType.entering, { functionId: id, realm, events }),
-      drained: (realm, outbox) => this.send(frameType.drained, { functionId: id, realm }, Buffer.from(outbox)),
+      drained: (realm, outbox, used) =>
+        this.send(frameType.drained, { functionId: id, realm, used }, Buffer.from(outbox)),
       asking: (realm, call, no, operation, args) =>
         this.send(frameType.asking, { functionId: id, realm, call, no, operation }, Buffer.from(args)),
       ended: (realm, reason, charged, interrupted, stack, running) =>

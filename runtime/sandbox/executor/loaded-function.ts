@@ -1,4 +1,4 @@
-import type { EndReason, Load, Loaded } from "../messages.ts";
+import type { EndReason, EntryUse, Load, Loaded } from "../messages.ts";
 import type { QueuedEvent } from "./batch.ts";
 import type { EventSource } from "./intake.ts";
 import type { Ask, GuestDoors, IsolateFactory } from "./isolate.ts";
@@ -19,7 +19,7 @@ const nothing = "[[],[],[],[],-1,[],0]\n";
 /** Callbacks through which a loaded function reports to the parent. */
 interface LoadedFunctionListener {
   entering(realm: number, events: readonly number[]): void;
-  drained(realm: number, outbox: string): void;
+  drained(realm: number, outbox: string, used?: EntryUse): void;
   asking(realm: number, call: number, no: number, operation: string, args: string): void;
   ended(
     realm: number,
@@ -214,7 +214,7 @@ export class LoadedFunction implements Warm {
     const { watchdog, slots } = ground;
     const reports: RealmReports = {
       entering: (events) => this.reports.entering(realm.id, events),
-      drained: (outbox, summary) => this.drained(realm, outbox, summary),
+      drained: (outbox, summary, used) => this.drained(realm, outbox, summary, used),
       salvaged: (outbox) => this.reports.drained(realm.id, outbox),
       asking: (...question) => this.reports.asking(realm.id, ...question),
       ended: (reason, charged, interrupted, stack, running) => {
@@ -253,9 +253,9 @@ export class LoadedFunction implements Warm {
     else this.takers.add(realm);
   }
 
-  private drained(realm: Realm, outbox: string, summary: OutboxSummary): void {
+  private drained(realm: Realm, outbox: string, summary: OutboxSummary, used: EntryUse): void {
     this.solo = Math.max(0, this.solo - summary.done.length);
-    this.reports.drained(realm.id, outbox);
+    this.reports.drained(realm.id, outbox, used);
     // Code of an event that was cut off may continue for ever. The isolate finishes its events and takes no more.
     const isDirty = summary.done.some((event) => event.tainted) || realm.isWorn(this.ground.recycleEvents);
     if (isDirty) this.takers.delete(realm);

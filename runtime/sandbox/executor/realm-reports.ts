@@ -1,10 +1,10 @@
-import type { EndReason } from "../messages.ts";
+import type { EndReason, EntryUse } from "../messages.ts";
 import type { OutboxSummary } from "./outbox.ts";
 
 /** Callbacks through which a realm reports to its owner. */
 export interface RealmReports {
   entering(events: readonly number[]): void;
-  drained(outbox: string, summary: OutboxSummary): void;
+  drained(outbox: string, summary: OutboxSummary, used: EntryUse): void;
   /** Output that an event had written before it is charged for breaking a limit. */
   salvaged(outbox: string): void;
   /** Code of an event is blocked until `reply` answers this call. */

@@ -100,9 +100,12 @@ export class Realm implements Watched {
   private seededAt = Number.NEGATIVE_INFINITY;
   private timedAt = Number.NEGATIVE_INFINITY;
   private compiled: GuestScript | undefined;
-  private weighedAt = performance.now();
+  /** The first entry is weighed: a function may have few events. */
+  private weighedAt = Number.NEGATIVE_INFINITY;
   private weighedTaken = 0;
   private isHeavy = false;
+  /** 0 before it was measured. */
+  private heapBytes = 0;
   private over = false;
   /** Settles after the last call that was queued behind the handler's code. */
   private behind: Promise<unknown> = Promise.resolve();
@@ -378,7 +381,10 @@ export class Realm implements Watched {
     this.weighedTaken = this.intake.taken;
     const { isolate } = this.doors;
     isolate.getHeapStatistics().then(
-      ({ used_heap_size: used, heap_size_limit: limit }) => (this.isHeavy = used > wornShare * limit),
+      ({ used_heap_size: used, heap_size_limit: limit }) => {
+        this.heapBytes = used;
+        this.isHeavy = used > wornShare * limit;
+      },
       () => undefined, // disposed meanwhile
     );
   }
@@ -386,7 +392,8 @@ export class Realm implements Watched {
   private settle(outbox: string, summary: OutboxSummary, events: readonly number[], usedMs: number): void {
     for (const { no } of summary.done) this.pending.delete(no);
     for (const { call, no } of summary.calls) this.calls.set(call, no);
-    this.reports.drained(outbox, summary);
+    const shareUs = Math.max(0, Math.round((usedMs * 1000) / Math.max(1, events.length)));
+    this.reports.drained(outbox, summary, [shareUs, this.heapBytes]);
     for (const no of events) {
       const event = this.pending.get(no);
       if (!event) continue;

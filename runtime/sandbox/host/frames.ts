@@ -44,12 +44,12 @@ export type UpFrame =
 
 /**
  * Maximum characters of a header, by frame type. A frame that ends events has up to ten thousand numbers, one that begins an
- * entry has those of a batch, one that ends an entry has two. The longest header, nested as deeply as possible, takes 10 ms to
+ * entry has those of a batch, one that ends an entry has four. The longest header, nested as deeply as possible, takes 10 ms to
  * parse.
  */
 const maxHeader = 128 * 1024;
 const maxEntering = 8 * 1024;
-const maxDrained = 100;
+const maxDrained = 150;
 const maxAsking = 300;
 /** Maximum bytes of a blocking call's arguments: a reference or a selector. */
 const maxAsked = 16 * 1024;
@@ -117,10 +117,14 @@ function readEntering(header: string): UpFrame | undefined {
 }
 
 function readDrained(header: string, body: Buffer): UpFrame | undefined {
-  const parsed = objectOf(header, maxDrained, 2);
+  const parsed = objectOf(header, maxDrained);
   if (!parsed || !isIndex(parsed.functionId) || !isIndex(parsed.realm)) return undefined;
+  const { functionId, realm, used } = parsed;
+  if (Object.keys(parsed).length !== (used === undefined ? 2 : 3)) return undefined;
   const outbox = readOutbox(body);
-  return outbox && { type: frameType.drained, functionId: parsed.functionId, realm: parsed.realm, outbox };
+  if (!outbox || used === undefined) return outbox && { type: frameType.drained, functionId, realm, outbox };
+  if (!Array.isArray(used) || used.length !== 2 || !isIndex(used[0]) || !isIndex(used[1])) return undefined;
+  return { type: frameType.drained, functionId, realm, used: [used[0], used[1]], outbox };
 }
 
 function readAsking(header: string, body: Buffer): UpFrame | undefined {

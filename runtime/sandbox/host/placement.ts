@@ -83,6 +83,8 @@ export class Placement implements PlacedFunction {
   private readonly attempts = new YoungMap<number, SandboxAttempt>();
   /** For each realm's last entry: the events that were announced for the first time. */
   private readonly fresh = new YoungMap<number, readonly number[]>();
+  /** For each realm's last entry: all of its events. */
+  private readonly entries = new YoungMap<number, readonly number[]>();
   private readonly output: GuestOutput;
   private readonly sentAt: number;
   private lastNo = 0;
@@ -257,7 +259,7 @@ export class Placement implements PlacedFunction {
   frame(frame: UpFrame): void {
     try {
       if (frame.type === frameType.entering) this.entered(frame.realm, frame.events);
-      else if (frame.type === frameType.drained) this.drained(frame.realm, frame.outbox);
+      else if (frame.type === frameType.drained) this.drained(frame);
       else if (frame.type === frameType.asking) this.asked(frame);
       else if (frame.type === frameType.ended) this.ended(frame);
       else if (frame.type === frameType.returned) this.returned(frame);
@@ -321,6 +323,7 @@ export class Placement implements PlacedFunction {
       if (no === events[0]) attempt.begun();
       fresh.push(no);
     }
+    this.entries.set(realm, events);
     if (fresh.length > 0) this.fresh.set(realm, fresh);
   }
 
@@ -372,14 +375,27 @@ export class Placement implements PlacedFunction {
 
   private ended({ realm, charged, interrupted, reason, stack }: EndedEvents): void {
     this.fresh.delete(realm);
+    this.entries.delete(realm);
     for (const no of charged) if (this.known(no)) this.charge(no, reason, stack);
     for (const no of interrupted) if (this.known(no)) this.take(no)?.end({ type: "interrupted" });
   }
 
   /** Handles a guest's output, which can be anything. A fault in reading it fails only the attempt it belongs to. */
-  private drained(realm: number, { done, calls, logs, metrics, strays, left }: RunOutput): void {
+  private drained({ realm, outbox, used }: Extract<UpFrame, { type: typeof frameType.drained }>): void {
     const { words } = this;
+    const { done, calls, logs, metrics, strays, left }: RunOutput = outbox;
     this.left(realm, left);
+    const entry = this.entries.get(realm);
+    if (used && entry) {
+      const [cpuUs, heapBytes] = used;
+      for (let index = 0; index < entry.length - left; index++) {
+        const delivery = this.attempts.get(entry[index] as number)?.delivery;
+        if (!delivery) continue;
+        delivery.cpuMs = (delivery.cpuMs ?? 0) + cpuUs / 1000;
+        if (heapBytes > 0) delivery.heapBytes = heapBytes;
+      }
+    }
+    this.entries.delete(realm);
     for (const line of logs)
       this.heed(line.no, "more lines of log than a guest can write", (one) => words.log(one, line));
     for (const metric of metrics)

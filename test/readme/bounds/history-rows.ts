@@ -21,6 +21,10 @@ export function historyRows(): Bound[] {
     constant("history/noteworthy.ts", "leastOfEach"),
   ];
   const taken = constant("observe/run-log.ts", "mostQuiet");
+  const [bodies, newBodies] = [
+    constant("history/recent-bodies.ts", "mostBytes"),
+    constant("observe/run-log.ts", "mostBodyBytes"),
+  ];
   const calls = constant("access/observer.ts", "mostListedCalls");
   const [stack, target] = [
     constant("history/history-row.ts", "mostStack"),
@@ -50,6 +54,14 @@ export function historyRows(): Bound[] {
       ofRuntime: `of ${running.n} running attempts`,
       beyond: "calls are counted, texts are cut",
       set: [calls.of, target.of, running.of, ...inFile("history/history-row.ts")],
+    },
+    {
+      what: "objects of the last runs, for the console",
+      ofFunction: "its failures have a separate share; the largest share's oldest are dropped first",
+      ofRuntime: `${bodies.size}, and ${newBodies.size} in half a second`,
+      beyond: "not shown on the run's page",
+      set: [bodies.of, newBodies.of],
+      memory: bodies.value + newBodies.value,
     },
     {
       what: "log lines of one answer",

@@ -467,6 +467,10 @@ function asked(): Bound[] {
     constant("console/access.ts", "mostSessions"),
     constant("console/app.ts", "mostStreams"),
   ];
+  const [samples, plotted] = [
+    constant("console/metric-series.ts", "mostSamples"),
+    constant("console/metric-series.ts", "mostFunctions"),
+  ];
   return [
     {
       what: "recordings of `watchfire record`",
@@ -510,6 +514,13 @@ function asked(): Bound[] {
       ofRuntime: `${codes.n}, ${sessions.n}, ${streams.n}`,
       beyond: "the oldest ends; refused",
       set: [codes.of, sessions.of, streams.of],
+    },
+    {
+      what: "samples for the console's plots",
+      ofFunction: `${samples.n}, one each 10 seconds`,
+      ofRuntime: `of ${plotted.n} functions`,
+      beyond: "the oldest are dropped; further functions are in the sum alone",
+      set: [samples.of, plotted.of],
     },
   ];
 }

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import type { z } from "zod";
-import type { DeadLetterDetail, DeadLetterRow, replayAnswerSchema } from "../../../observe/dead-letter.ts";
+import type { DeadLetterDetail, DeadLetterRow } from "../../../observe/dead-letter.ts";
 import { post, useData } from "../api.tsx";
 import { act, Code, Confirm, Ready, Table, When, wide, wideNumber } from "../parts.tsx";
+import { letterCount, replay } from "../replay-all.tsx";
 import { Denied, deniedId, type Rights, useRights } from "../rights.tsx";
 import { functionHref, runHref, setQuery, url } from "../route.tsx";
 
@@ -36,27 +36,9 @@ export function DeadLettersPage() {
 
 type Action = "replay" | "drop";
 
-/** Maximum number of ids in one request. */
-const mostIds = 1000;
-
-const count = (number: number): string => `${letterCount(number)} ${number === 1 ? "is" : "are"}`;
-
 async function drop(ids: readonly string[]): Promise<string> {
   await post("/api/dead-letters/drop", { ids });
-  return `${count(ids.length)} dropped`;
-}
-
-/** Replays dead letters, and returns what became of them. */
-export async function replay(ids: readonly string[]): Promise<string> {
-  const waiting = new Set<string>();
-  for (let start = 0; start < ids.length; start += mostIds) {
-    const answer = await post<z.infer<typeof replayAnswerSchema>>("/api/dead-letters/replay", {
-      ids: ids.slice(start, start + mostIds),
-    });
-    for (const each of answer.waiting) waiting.add(each.function);
-  }
-  const waits = [...waiting].map((name) => `; function ${name} is not loaded: its events wait on disk until it loads`);
-  return `${count(ids.length)} replayed${waits.join("")}`;
+  return `${letterCount(ids.length)} ${ids.length === 1 ? "is" : "are"} dropped`;
 }
 
 function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; rights: Rights }) {
@@ -155,8 +137,6 @@ function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; r
     </>
   );
 }
-
-const letterCount = (count: number): string => (count === 1 ? "1 dead letter" : `${count} dead letters`);
 
 function Question({
   action,

@@ -1,11 +1,10 @@
-import { useState } from "preact/hooks";
 import type { z } from "zod";
 import type { ErrorGroup, errorsAnswerSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { act, Code, Confirm, Ready, When } from "../parts.tsx";
-import { Denied, deniedId, type Rights, useRights } from "../rights.tsx";
+import { Code, Ready, When } from "../parts.tsx";
+import { ReplayAll } from "../replay-all.tsx";
+import { Denied, type Rights, useRights } from "../rights.tsx";
 import { functionHref, runHref } from "../route.tsx";
-import { replay } from "./dead-letters.tsx";
 
 export function ErrorsPage() {
   const loaded = useData<z.infer<typeof errorsAnswerSchema>>("/api/errors", ["runs", "dead-letters"]);
@@ -16,9 +15,12 @@ export function ErrorsPage() {
       <p class="quiet">Failed attempts and dead letters, grouped by code, place and message without variables.</p>
       <Denied of={rights} />
       <Ready of={loaded}>
-        {({ groups, more }) => (
+        {({ groups, more, elsewhere }) => (
           <>
-            {more && <p class="notice warn">There are more dead letters than were looked at.</p>}
+            {more && (
+              <p class="notice warn">There are more failures than were looked at: the numbers are of the last ones.</p>
+            )}
+            {elsewhere !== undefined && <p class="notice warn">These are the errors here alone: {elsewhere}.</p>}
             {groups.length === 0 ? <p class="notice good">No errors: nothing has failed lately.</p> : null}
             {groups.map((group) => (
               <Group key={group.fingerprint} group={group} rights={rights} />
@@ -31,69 +33,53 @@ export function ErrorsPage() {
 }
 
 function Group({ group, rights }: { group: ErrorGroup; rights: Rights }) {
-  const { fingerprint, code, message, place, frame, functions, count, firstSeen, lastSeen, deadLetters, lastRun } =
-    group;
-  const [isAsking, setAsking] = useState(false);
-  const all = deadLetters.length === 1 ? "1 dead letter" : `${deadLetters.length} dead letters`;
-  const replayAll = () => {
-    setAsking(false);
-    void act(() => replay(deadLetters));
-  };
+  const { fingerprint, code, message, frame, functions, deadLetters, lastRun } = group;
   return (
     <article class="card" aria-labelledby={fingerprint}>
       <h2 id={fingerprint}>
-        {code}: {message.split("\n", 1)[0]}
+        <a href={`/errors/${fingerprint}`}>
+          {code}: {message.split("\n", 1)[0]}
+        </a>
       </h2>
-      <dl class="facts">
-        <dt>Seen</dt>
-        <dd>
-          {count === 1 ? "once" : `${count} times`}, last at <When at={lastSeen} />
-          {firstSeen !== lastSeen && (
-            <>
-              , first at <When at={firstSeen} />
-            </>
-          )}
-        </dd>
-        <dt>{functions.length === 1 ? "Function" : "Functions"}</dt>
-        <dd>
-          {functions.map((name) => (
-            <a key={name} href={functionHref(name)}>
-              {name}{" "}
-            </a>
-          ))}
-        </dd>
-        {place !== undefined && (
-          <>
-            <dt>Place</dt>
-            <dd class="id">{place}</dd>
-          </>
-        )}
-      </dl>
+      <GroupFacts group={group} />
       {frame !== undefined && <Code label={`The line of ${code}`}>{frame}</Code>}
       <p class="actions">
         <a class="button" href={runHref(lastRun.function, lastRun.id)} aria-label={`Last run with ${code}`}>
           Last run
         </a>
-        {deadLetters.length > 0 && (
-          <button
-            type="button"
-            class="primary"
-            disabled={!rights.mayWrite}
-            aria-describedby={deniedId}
-            onClick={() => setAsking(true)}
-          >
-            Replay all {all}
-          </button>
-        )}
+        <ReplayAll ids={deadLetters} functions={functions} rights={rights} />
       </p>
-      {isAsking && (
-        <Confirm title={`Replay ${all}?`} yes={`Replay ${all}`} onYes={replayAll} onNo={() => setAsking(false)}>
-          <p>
-            The handler of {functions.join(", ")} runs again with each event as it was. What fails again becomes a dead
-            letter again.
-          </p>
-        </Confirm>
-      )}
     </article>
+  );
+}
+
+/** How often, when and where a group of errors was seen. */
+export function GroupFacts({ group: { count, firstSeen, lastSeen, functions, place } }: { group: ErrorGroup }) {
+  return (
+    <dl class="facts">
+      <dt>Seen</dt>
+      <dd>
+        {count === 1 ? "once" : `${count} times`}, last at <When at={lastSeen} />
+        {firstSeen !== lastSeen && (
+          <>
+            , first at <When at={firstSeen} />
+          </>
+        )}
+      </dd>
+      <dt>{functions.length === 1 ? "Function" : "Functions"}</dt>
+      <dd>
+        {functions.map((name) => (
+          <a key={name} href={functionHref(name)}>
+            {name}{" "}
+          </a>
+        ))}
+      </dd>
+      {place !== undefined && (
+        <>
+          <dt>Place</dt>
+          <dd class="id">{place}</dd>
+        </>
+      )}
+    </dl>
   );
 }

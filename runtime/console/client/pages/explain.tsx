@@ -3,27 +3,22 @@ import type { z } from "zod";
 import type { Explanation } from "../../../observe/explanation.ts";
 import type { functionsAnswerSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { Ready, Table } from "../parts.tsx";
-import { navigate, url } from "../route.tsx";
+import { Ready, sentence, Table } from "../parts.tsx";
+import { functionHref, navigate, url } from "../route.tsx";
 
 export function ExplainPage() {
   const { searchParams } = url.value;
   const of = (name: string) => searchParams.get(name) ?? "";
+  // Without a function, all are asked.
+  const isAsked = of("name") !== "";
   const [asked, setAsked] = useState({ function: of("function"), namespace: of("namespace"), name: of("name") });
   const functions = useData<z.infer<typeof functionsAnswerSchema>>("/api/functions", ["functions"]);
-  const query = new URLSearchParams({ namespace: of("namespace"), name: of("name") });
-  const path =
-    of("function") === "" || of("name") === ""
-      ? undefined
-      : `/api/explain/${encodeURIComponent(of("function"))}?${query}`;
-  const loaded = useData<Explanation>(path, ["runs", "functions"]);
   const names = functions.data?.functions.map(({ name }) => name) ?? [];
   const set = (name: keyof typeof asked) => (event: Event) =>
     setAsked({ ...asked, [name]: (event.currentTarget as HTMLInputElement).value });
   const submit = (event: Event) => {
     event.preventDefault();
-    const chosen = { ...asked, function: asked.function || (names[0] ?? "") };
-    navigate(`/explain?${new URLSearchParams(chosen)}`);
+    navigate(`/explain?${new URLSearchParams(asked)}`);
   };
   return (
     <>
@@ -33,6 +28,9 @@ export function ExplainPage() {
         <label>
           <span>Function</span>
           <select value={asked.function} onChange={set("function")}>
+            <option value="" selected={asked.function === ""}>
+              all
+            </option>
             {names.map((name) => (
               <option key={name} value={name} selected={name === asked.function}>
                 {name}
@@ -52,18 +50,44 @@ export function ExplainPage() {
           Explain
         </button>
       </form>
-      {path !== undefined && (
-        <Ready of={loaded}>
-          {({ triggers, function: { message } }) =>
-            triggers.length === 0 ? (
-              <p class="notice warn">The function is not loaded{message === undefined ? "" : `: ${message}`}.</p>
-            ) : (
-              triggers.map((trigger) => <Trigger key={trigger.trigger} of={trigger} />)
-            )
-          }
-        </Ready>
+      {isAsked &&
+        (of("function") === "" ? names.slice(0, mostFunctions) : [of("function")]).map((name) => (
+          <FunctionAnswer
+            key={`${name} ${of("namespace")}/${of("name")}`}
+            name={name}
+            namespace={of("namespace")}
+            object={of("name")}
+          />
+        ))}
+      {isAsked && of("function") === "" && names.length > mostFunctions && (
+        <p class="notice">These are the first {mostFunctions} functions. Choose another one above.</p>
       )}
     </>
+  );
+}
+
+/** Functions that are asked at once. Each answer reads the object from the API server. */
+const mostFunctions = 20;
+
+function FunctionAnswer({ name, namespace, object }: { name: string; namespace: string; object: string }) {
+  const query = new URLSearchParams({ namespace, name: object });
+  const path = `/api/explain/${encodeURIComponent(name)}?${query}`;
+  const loaded = useData<Explanation>(path, ["runs", "functions"]);
+  return (
+    <section aria-label={`Answer of ${name}`}>
+      <h2>
+        <a href={functionHref(name)}>{name}</a>
+      </h2>
+      <Ready of={loaded}>
+        {({ triggers, function: { message } }) =>
+          triggers.length === 0 ? (
+            <p class="notice warn">The function is not loaded{message === undefined ? "" : `: ${message}`}.</p>
+          ) : (
+            triggers.map((trigger) => <Trigger key={trigger.trigger} of={trigger} />)
+          )
+        }
+      </Ready>
+    </section>
   );
 }
 
@@ -72,11 +96,11 @@ const signs = { yes: ["good", "passes"], no: ["bad", "fails"], unknown: ["", "un
 function Trigger({ of: { trigger, kind, why, next, checks, filtered } }: { of: Explanation["triggers"][number] }) {
   return (
     <section>
-      <h2>
+      <h3>
         {trigger}: {kind}
-      </h2>
-      <p class="answer">{why}</p>
-      {next !== undefined && <p>{next}</p>}
+      </h3>
+      <p class="answer">{sentence(why)}</p>
+      {next !== undefined && <p>{sentence(next)}</p>}
       <Table caption={`Checks of ${trigger}`} heads={["Check", "Result", "Why"]}>
         {checks.map((check) => (
           <tr key={check.name}>

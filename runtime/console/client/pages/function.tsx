@@ -3,16 +3,24 @@ import type { z } from "zod";
 import type { PauseAnswer } from "../../../observe/control-api.ts";
 import type { functionDetailSchema, runSearchSchema, TriggerWay } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
+import { Limits, Rights, SourceCode } from "../function-facts.tsx";
 import { act, Code, Confirm, Ready, total } from "../parts.tsx";
+import { RedeliverButton } from "../redeliver.tsx";
+import { letterCount } from "../replay-all.tsx";
 import { Denied, deniedId, useRights } from "../rights.tsx";
+import { SeriesPlots, useSeries } from "../series.tsx";
 import { FunctionState } from "./overview.tsx";
 import { RunTable } from "./runs.tsx";
 
 type Detail = z.infer<typeof functionDetailSchema>;
 
+/** The width of the plots. */
+const plotMinutes = 60;
+
 export function FunctionPage({ name }: { name: string }) {
   const of = encodeURIComponent(name);
   const loaded = useData<Detail>(`/api/functions/${of}`, ["functions", "runs"]);
+  const series = useSeries(plotMinutes, name);
   const runs = useData<z.infer<typeof runSearchSchema>>(`/api/runs?limit=10&function=${of}`, ["runs"]);
   return (
     <>
@@ -24,11 +32,12 @@ export function FunctionPage({ name }: { name: string }) {
             {detail.ways.map((way) => (
               <Way key={way.trigger} way={way} />
             ))}
+            {series.data && <SeriesPlots of={series.data} minutes={plotMinutes} name={name} />}
             <section aria-labelledby="last-runs">
               <h2 id="last-runs">Last runs</h2>
               {runs.data && runs.data.runs.length > 0 ? (
                 <>
-                  <RunTable runs={runs.data.runs} />
+                  <RunTable runs={runs.data.runs} isOfOne />
                   <p>
                     <a href={`/runs?function=${of}`}>All runs of {name}</a>
                   </p>
@@ -37,6 +46,9 @@ export function FunctionPage({ name }: { name: string }) {
                 <p class="quiet">No attempt has ended since the runtime began.</p>
               )}
             </section>
+            <Limits detail={detail} />
+            <Rights manifest={detail.manifest} />
+            {detail.manifest && <SourceCode name={name} />}
             {detail.manifest && (
               <details>
                 <summary>Manifest as understood, with all defaults</summary>
@@ -72,7 +84,7 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
           {total(inFlight)} running, {total(queued, spilled)} waiting{requeued > 0 && `, ${requeued} to run later`}
           {deadLetters > 0 && (
             <>
-              , <a href={`/dead-letters?function=${encodeURIComponent(name)}`}>{deadLetters} dead letters</a>
+              , <a href={`/dead-letters?function=${encodeURIComponent(name)}`}>{letterCount(deadLetters)}</a>
             </>
           )}
         </dd>
@@ -83,6 +95,7 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
             Pause
           </button>
         )}
+        {reason !== "Suspended" && <RedeliverButton name={name} rights={rights} />}
         {paused === "command" && (
           <button
             type="button"
@@ -117,25 +130,26 @@ function Way({ way: { trigger, steps, outcomes } }: { way: TriggerWay }) {
   const title = `way-${trigger}`;
   const ends = [
     ["ok", outcomes.ok],
-    ["failed attempts", outcomes.retry],
-    ["dead letters", outcomes.deadLetter],
+    [outcomes.retry === 1 ? "failed attempt" : "failed attempts", outcomes.retry],
+    [outcomes.deadLetter === 1 ? "dead letter" : "dead letters", outcomes.deadLetter],
     ["dropped", outcomes.dropped],
   ] as const;
   return (
     <section aria-labelledby={title}>
       <h2 id={title}>The way of an event: {trigger}</h2>
       <p class="quiet">
-        {outcomes.received} events came to an end since the start, {outcomes.filtered} of them filtered. Counts at the
-        steps are of the last filtered ones.
+        {outcomes.received} events ended since the start, {outcomes.filtered} of them filtered. Events that the API
+        server leaves out are not counted.
       </p>
       <ol class="way">
-        {steps.map(({ name, rule, heldBack }) => (
-          <li key={name} class={name === "handler" ? "handler" : ""}>
+        {steps.map(({ name, rule, heldBack, passed }) => (
+          <li key={`${name} ${rule}`} class={name === "handler" ? "handler" : ""}>
             <h3>{name}</h3>
             <code>{rule}</code>
+            {name !== "handler" && <p class="passed">{passed} passed</p>}
             {heldBack !== undefined && (
               <p class={heldBack > 0 ? "held" : "quiet"}>
-                {heldBack === 0 ? "held back nothing" : `held back ${heldBack}`}
+                {heldBack === 0 ? "nothing filtered" : `${heldBack} filtered`}
               </p>
             )}
             {name === "handler" && (

@@ -1,22 +1,29 @@
 import type { z } from "zod";
 import type { FunctionReport } from "../../../control/function-status/function-report.ts";
-import type { Attention, overviewSchema } from "../../schemas.ts";
+import type { Attention, overviewSchema, ReplicaRow } from "../../schemas.ts";
 import { useData } from "../api.tsx";
 import { age, number, Ready, Table, total, When, Words, wide, wideNumber } from "../parts.tsx";
+import { Sparkline, valueText } from "../plot.tsx";
 import { functionHref } from "../route.tsx";
+import { type Series, SeriesPlots, useSeries } from "../series.tsx";
 import { SourceTable } from "./sources.tsx";
 
 type Overview = z.infer<typeof overviewSchema>;
 
+/** The width of the plots. */
+const plotMinutes = 15;
+
 export function OverviewPage() {
   const loaded = useData<Overview>("/api/overview", ["functions", "runs", "sources", "dead-letters"]);
+  const series = useSeries(plotMinutes);
   return (
     <>
       <h1>Overview</h1>
       <Ready of={loaded}>
-        {({ attention, functions, sources, role, version }) => (
+        {({ attention, functions, sources, role, version, replicas, holder }) => (
           <>
-            <Needs attention={attention} role={role} count={functions.length} />
+            <Needs attention={attention} role={role} holder={holder} count={functions.length} />
+            {replicas && <Replicas replicas={replicas} />}
             {functions.length === 0 ? (
               <p>
                 <Words>
@@ -24,8 +31,9 @@ export function OverviewPage() {
                 </Words>
               </p>
             ) : (
-              <FunctionTable functions={functions} />
+              <FunctionTable functions={functions} series={series.data} />
             )}
+            {series.data && functions.length > 0 && <SeriesPlots of={series.data} minutes={plotMinutes} />}
             <SourceTable sources={sources} />
             <p class="quiet">Watchfire {version}</p>
           </>
@@ -35,8 +43,21 @@ export function OverviewPage() {
   );
 }
 
-function Needs({ attention, role, count }: { attention: readonly Attention[]; role: string; count: number }) {
-  if (role === "standby") return <p class="notice warn">This replica is a standby: another one runs the functions.</p>;
+interface NeedsProps {
+  readonly attention: readonly Attention[];
+  readonly role: string;
+  readonly holder: string | undefined;
+  readonly count: number;
+}
+
+function Needs({ attention, role, holder, count }: NeedsProps) {
+  if (role === "standby") {
+    return (
+      <p class="notice warn">
+        This replica is a standby: {holder ?? "another one"} runs the functions, and has their runs.
+      </p>
+    );
+  }
   if (attention.length === 0) {
     return count === 0 ? null : <p class="notice good">All is well: nothing needs your attention.</p>;
   }
@@ -58,18 +79,50 @@ function Needs({ attention, role, count }: { attention: readonly Attention[]; ro
   );
 }
 
+/** The replicas of a fleet. Only this one's functions are on the page. */
+function Replicas({ replicas }: { replicas: readonly ReplicaRow[] }) {
+  const others = replicas.filter(({ answers }) => !answers);
+  return (
+    <>
+      {others.length > 0 && (
+        <p class="notice warn">
+          <Words>
+            {`These pages are of this replica alone: ${others.length === 1 ? "another one" : `${others.length} others`} did not answer, because replicas do not ask each other. \`kubectl watchfire console --pod NAME\` opens another's.`}
+          </Words>
+        </p>
+      )}
+      <Table caption="Replicas" heads={["Replica", number("Slots"), wide("Functions"), "Answer"]}>
+        {replicas.map(({ name, slots, functions, answers }) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td class="number">{slots.length}</td>
+            <td class="wide">{functions.join(", ")}</td>
+            <td>
+              <span class={`badge ${answers ? "good" : "warn"}`}>{answers ? "this one" : "did not answer"}</span>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  );
+}
+
 const heads = [
   "Function",
   "State",
   number("Waiting"),
   wideNumber("Oldest"),
   wideNumber("Running"),
+  wide("Events a second"),
+  wide("Errors a second"),
   wideNumber("Failed"),
   number("Dead letters"),
   wide("Last event"),
 ];
 
-function FunctionTable({ functions }: { functions: readonly FunctionReport[] }) {
+function FunctionTable({ functions, series }: { functions: readonly FunctionReport[]; series: Series | undefined }) {
+  const sampled = new Map(series?.functions.map((each) => [each.name, each]));
+  const stepMs = series?.stepMs ?? 1;
   return (
     <Table caption="Functions" heads={heads}>
       {functions.map((each) => (
@@ -83,6 +136,24 @@ function FunctionTable({ functions }: { functions: readonly FunctionReport[] }) 
           <td class="number">{total(each.queued, each.spilled)}</td>
           <td class="number wide">{each.lagSeconds === undefined ? "unknown" : age(each.lagSeconds)}</td>
           <td class="number wide">{total(each.inFlight)}</td>
+          <td class="wide">
+            <Rate
+              of={each.name}
+              what="events"
+              look="good"
+              counts={sampled.get(each.name)?.events ?? []}
+              stepMs={stepMs}
+            />
+          </td>
+          <td class="wide">
+            <Rate
+              of={each.name}
+              what="errors"
+              look="bad"
+              counts={sampled.get(each.name)?.errors ?? []}
+              stepMs={stepMs}
+            />
+          </td>
           <td class="number wide">{total(each.failures)}</td>
           <td class="number">
             {!each.deadLetters ? (
@@ -102,6 +173,27 @@ function FunctionTable({ functions }: { functions: readonly FunctionReport[] }) 
         </tr>
       ))}
     </Table>
+  );
+}
+
+interface RateProps {
+  readonly of: string;
+  readonly what: "events" | "errors";
+  readonly look: "good" | "bad";
+  /** In each step. */
+  readonly counts: readonly number[];
+  readonly stepMs: number;
+}
+
+/** The last rate, and the shape of those before. */
+function Rate({ of, what, look, counts, stepMs }: RateProps) {
+  const rates = counts.map((count) => (count * 1000) / stepMs);
+  const [now, most] = [rates.at(-1) ?? 0, Math.max(...rates, 0)];
+  const label = `${what} of ${of}: ${valueText(now)} a second, at most ${valueText(most)}`;
+  return (
+    <span class="rate">
+      <Sparkline label={label} look={look} values={rates} /> {most > 0 && valueText(now)}
+    </span>
   );
 }
 

@@ -1,9 +1,12 @@
 import type { Redeliveries } from "../../../observe/control-api.ts";
 import type { AttemptRow, RunDetail } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
-import { ActionButton, Code, number, Outcome, Ready, Table, took, When, wide, wideNumber } from "../parts.tsx";
+import { ActionButton, bytes, Code, number, Outcome, Ready, Table, took, When, wideNumber } from "../parts.tsx";
+import { valueText } from "../plot.tsx";
 import { Denied, useRights } from "../rights.tsx";
 import { functionHref } from "../route.tsx";
+import { ReceivedEvent } from "../run-event.tsx";
+import { Timeline } from "../run-timeline.tsx";
 
 export function RunPage({ id, name }: { id: string; name: string }) {
   const path = `/api/runs/${encodeURIComponent(id)}?function=${encodeURIComponent(name)}`;
@@ -42,6 +45,7 @@ export function RunPage({ id, name }: { id: string; name: string }) {
               <Denied of={rights} />
             </p>
             <Attempts attempts={attempts} />
+            <Timeline attempts={attempts} />
             <Calls attempts={attempts} />
             {error && (
               <section aria-labelledby="error">
@@ -58,6 +62,7 @@ export function RunPage({ id, name }: { id: string; name: string }) {
                 )}
               </section>
             )}
+            <ReceivedEvent id={id} name={name} rights={rights} />
             <section aria-labelledby="log">
               <h2 id="log">Log</h2>
               {log.length === 0 ? (
@@ -119,17 +124,17 @@ const attemptHeads = [
   number("Attempt"),
   "Outcome",
   "Ended",
-  number("Waited"),
+  wideNumber("Waited"),
   number("Took"),
+  wideNumber("CPU"),
+  wideNumber("Heap"),
   wideNumber("Calls"),
-  wide("Duration"),
 ];
 
 function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
   if (attempts.length === 0) {
     return <p class="quiet">No attempt of it is on record: it waits, or it is older than the history.</p>;
   }
-  const longest = Math.max(...attempts.map(({ durationMs }) => durationMs), 1);
   return (
     <Table caption="Attempts" heads={attemptHeads}>
       {attempts.map((each) => (
@@ -141,18 +146,13 @@ function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
           <td>
             <When at={each.at} />
           </td>
-          <td class="number">{each.waitedMs === undefined ? "–" : took(each.waitedMs)}</td>
+          <td class="number wide">{each.waitedMs === undefined ? "–" : took(each.waitedMs)}</td>
           <td class="number">{took(each.durationMs)}</td>
-          <td class="number wide">{each.calls ?? 0}</td>
-          <td class="wide">
-            <meter
-              class="bar"
-              min={0}
-              max={longest}
-              value={each.durationMs}
-              aria-label={`attempt ${each.attempt} took ${took(each.durationMs)}`}
-            />
+          <td class="number wide">{each.cpuMs === undefined ? "–" : `${valueText(each.cpuMs)} ms`}</td>
+          <td class="number wide" title="The heap of its isolate, when it was last measured">
+            {each.heapBytes === undefined ? "–" : bytes(each.heapBytes)}
           </td>
+          <td class="number wide">{each.calls ?? 0}</td>
         </tr>
       ))}
     </Table>
@@ -202,8 +202,6 @@ function Calls({ attempts }: Pick<RunDetail, "attempts">) {
     </>
   );
 }
-
-const bytes = (count: number): string => (count < 1024 ? `${count} B` : `${(count / 1024).toFixed(1)} KiB`);
 
 function LogLines({ log }: Pick<RunDetail, "log">) {
   return (

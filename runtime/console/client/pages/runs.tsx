@@ -10,6 +10,7 @@ const outcomes = [
   ["ok", "ok"],
   ["failed", "failed"],
   ["permanent", "failed for good"],
+  ["interrupted", "interrupted"],
 ] as const;
 
 const sinces = [
@@ -102,9 +103,10 @@ const heads = [
   wide("Error"),
 ];
 
-export function RunTable({ runs }: { runs: readonly RunRow[] }) {
+/** `isOfOne`: the runs of one function, which is not named. */
+export function RunTable({ runs, isOfOne = false }: { runs: readonly RunRow[]; isOfOne?: boolean }) {
   return (
-    <Table caption="Runs" heads={heads}>
+    <Table caption="Runs" heads={isOfOne ? heads.filter((head) => head !== "Function") : heads}>
       {runs.map((run) => (
         <tr key={`${run.function} ${run.id} ${run.attempt} ${run.at}`}>
           <td>
@@ -116,11 +118,13 @@ export function RunTable({ runs }: { runs: readonly RunRow[] }) {
             <Outcome of={run.outcome} />
             {run.attempt > 1 && <span class="quiet whole"> attempt {run.attempt}</span>}
           </td>
-          <td>
-            <a href={functionHref(run.function)}>{run.function}</a>
-          </td>
+          {!isOfOne && (
+            <td>
+              <a href={functionHref(run.function)}>{run.function}</a>
+            </td>
+          )}
           <td class="wide">{run.type}</td>
-          <td>
+          <td class="object">
             {run.kind} {run.object}
           </td>
           <td class="number wide">{run.waitedMs === undefined ? "–" : took(run.waitedMs)}</td>

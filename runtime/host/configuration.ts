@@ -1,0 +1,52 @@
+import { availableParallelism } from "node:os";
+import { getHeapStatistics } from "node:v8";
+import { runtimeAccount } from "../access/account.ts";
+import { version } from "../base/version.ts";
+import { withoutSecrets } from "../control/record/redaction.ts";
+import { installedIsolatedVm } from "../sandbox/requirements.ts";
+import { cacheLimit, executorLimit, type RuntimeOptions } from "./components.ts";
+
+/** The options and limits of a runtime, for people: without secrets, and without the values of variables. */
+interface Configuration {
+  readonly versions: Readonly<Record<string, string>>;
+  /** The command's options as they hold, with their defaults. Empty if it was not started by a command. */
+  readonly flags: Readonly<Record<string, unknown>>;
+  /** The place where it runs, and its cluster. */
+  readonly place: Readonly<Record<string, string>>;
+  /** Bounds by name, each with its unit. */
+  readonly limits: Readonly<Record<string, { readonly value: number; readonly unit: string }>>;
+}
+
+/** Describes how a runtime was started. `url`: that of its endpoints. */
+export function describeConfiguration(options: RuntimeOptions, url: string): Configuration {
+  const { transport, namespace, account = runtimeAccount, store = "sqlite", data, functions, slots, history } = options;
+  const bytes = (value: number) => ({ value, unit: "bytes" });
+  return withoutSecrets({
+    versions: {
+      watchfire: version,
+      node: process.versions.node,
+      v8: process.versions.v8,
+      "isolated-vm": installedIsolatedVm(),
+    },
+    flags: options.flags ?? {},
+    place: {
+      cluster: transport.description,
+      namespace,
+      account,
+      store,
+      data,
+      endpoints: url,
+      ...(functions !== undefined && { functions }),
+      platform: `${process.platform} ${process.arch}`,
+    },
+    limits: {
+      heap: bytes(getHeapStatistics().heap_size_limit),
+      cores: { value: availableParallelism(), unit: "cores" },
+      executors: { value: Math.min(availableParallelism(), executorLimit), unit: "processes" },
+      cache: bytes(options.cacheLimit ?? cacheLimit),
+      ...(slots !== undefined && { slots: { value: slots, unit: "slots" } }),
+      history: bytes(history?.bytes ?? 0),
+      "history age": { value: (history?.ageMs ?? 0) / 1000, unit: "seconds" },
+    },
+  }) as Configuration;
+}
