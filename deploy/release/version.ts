@@ -11,6 +11,7 @@ const chart = join(root, "deploy/chart/Chart.yaml");
 export const mentions: readonly string[] = [
   "README.md",
   "runtime/docs/deploying.md",
+  "runtime/docs/disaster-recovery.md",
   "deploy/DESIGN.md",
   "deploy/npm/DESIGN.md",
   "deploy/functions.Dockerfile",

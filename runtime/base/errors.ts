@@ -31,7 +31,7 @@ export const errorCodes = {
   ),
   WF_CLI_FORWARD: user(
     "the runtime in a cluster is not reached through kubectl",
-    "look at what kubectl says; in the runtime's namespace you need to get and list pods, to create pods/portforward and, for all but `status` and `slots`, to get or update functions.watchfire.dev: `watchfire rbac --role operator` prints the Role",
+    "look at what kubectl says; you may lack rights on pods, pods/portforward or functions.watchfire.dev in the runtime's namespace: `watchfire rbac --role operator` prints the Role",
   ),
   WF_CLI_FOLDER: user(
     "a project cannot be written to its folder",
