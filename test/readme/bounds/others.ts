@@ -6,6 +6,7 @@ import type { Constant } from "./constants.ts";
 const byReason: Readonly<Record<string, readonly string[]>> = {
   "a text that people read, or a list in it": [
     "access/rehearsal.ts#longestBody",
+    "console/error-groups.ts#mostListed",
     "control/access/audit-log.ts#mostEvents",
     "control/access/caller.ts#nameLimit",
     "control/access/gate.ts#mostNamed",
