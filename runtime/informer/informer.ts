@@ -129,8 +129,11 @@ export class Informer {
       this.lister.ask([this.applicant(subscriber, undefined, "initial")]);
       return;
     }
-    // A stream delivers nothing to the subscriber until it reaches its position, which may be one that never arrives.
-    const ahead = [...this.streams].every((stream) => stream.at === undefined || isNewer(at, stream.at));
+    // A stream delivers nothing to the subscriber until it reaches its position, which may be one that never arrives. The position
+    // may also be behind what the subscriber knows, and that may have been undone.
+    const { newestKnown = at } = subscriber;
+    const known = isNewer(newestKnown, at) ? newestKnown : at;
+    const ahead = [...this.streams].every((stream) => stream.at === undefined || isNewer(known, stream.at));
     this.rewind.due ||= ahead;
     this.place([{ subscriber, at }]);
     const { resource } = this.kind;

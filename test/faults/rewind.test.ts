@@ -70,6 +70,21 @@ test("one that joins a running stream from far ahead of it makes the source ask 
   expect(ahead.log[0]).toBe("list rv-rewind from 900");
 });
 
+test("one that joins from the same position as the stream, and knows newer objects, makes the source ask as well", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, (each) => each.stream().lines(bookmark(40, true)));
+  const first = new RecordingSubscriber("5", "first");
+  const knowing = Object.assign(new RecordingSubscriber("6", "knowing"), { newestKnown: resourceVersion("900") });
+  fixture.watches.subscribe(configMaps, first);
+  (await fixture.server.request(isPlainWatch)).stream().lines(event("ADDED", configMap("a", 6)));
+  await first.saw("Added a 6");
+  await fixture.server.request(isProbe);
+  fixture.watches.subscribe(configMaps, knowing);
+  (await fixture.server.request(isWatchList)).stream().lines(bookmark(41, true));
+  await knowing.saw("end 41");
+  expect(knowing.log[0]).toBe("list rv-rewind from 6");
+});
+
 test("one that joins from far ahead during the list that follows a rewind is checked once that list has ended", async () => {
   await using fixture = await FaultFixture.start();
   fixture.server.script(isProbe, (each) => each.stream().lines(bookmark(40, true)));
