@@ -5,7 +5,8 @@ import { bundleRuntime, runtimeSources as runtime } from "../bundle/bundle.ts";
 /** Commands that a pod and its operator need. The embedded cluster, and commands that use a project's sources, are excluded. */
 const commands = [
   ...["start", "executor", "validate", "rbac", "doctor"],
-  ...["explain", "runs", "logs", "redeliver", "pause", "dead-letters", "slots", "migrate", "console"],
+  ...["status", "support", "explain", "runs", "run", "logs", "redeliver", "pause", "dead-letters", "slots", "console"],
+  ...["migrate", "backup", "restore"],
 ];
 
 /** Bundles the runtime for an image. Returns the input files. */

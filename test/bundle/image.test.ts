@@ -1,7 +1,7 @@
 // The runtime in the form that an image contains.
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { bundleImage } from "../../deploy/image/bundle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "watchfire-image-"));
+const root = join(import.meta.dirname, "../..");
 const notes = readFileSync(join(import.meta.dirname, "../../deploy/chart/templates/NOTES.txt"), "utf8");
 
 beforeAll(() => bundleImage(folder));
@@ -40,12 +41,22 @@ test("its thread reads source maps", async () => {
 });
 
 /** The commands that query a running runtime, except `record`, which writes into a project. */
-const asking = ["explain", "runs", "logs", "redeliver", "pause", "resume", "dead-letters", "slots"];
+const asking = [
+  ...["status", "support", "explain", "runs", "run", "logs", "redeliver"],
+  ...["pause", "resume", "dead-letters", "slots", "console"],
+];
+/** The commands that containers of the chart's templates, and of the pods on the pages, run. */
+const contained = globSync(["deploy/chart/templates/**/*.yaml", "deploy/chart/templates/*.tpl", "runtime/docs/*.md"], {
+  cwd: root,
+}).flatMap((file) =>
+  [...readFileSync(join(root, file), "utf8").matchAll(/^ +args:(?: \[|\n +- )([a-z]+)/gm)].map(([, name = ""]) => name),
+);
 
-test("it has each command that the chart's notes run in a pod, and each that asks a running runtime", async () => {
+test("it has each command that the chart's notes and containers run, and each that asks a running runtime", async () => {
   const noted = [...notes.matchAll(/-c watchfire -- watchfire ([\w-]+)/g)].map(([, command = ""]) => command);
   expect(noted).toContain("slots");
-  for (const command of new Set([...noted, ...asking])) {
+  expect(new Set(contained)).toEqual(new Set(["start", "executor", "backup", "restore"]));
+  for (const command of new Set([...noted, ...asking, ...contained])) {
     const help = promisify(execFile)(process.execPath, [join(folder, "bin/watchfire.js"), command, "--help"]);
     expect((await help).stdout).toContain(command);
   }
