@@ -39,7 +39,7 @@ describe.each(kinds)("the definition of Function, on the %s API server", (kind) 
   test("a second release is installed without it, and says whose it is", async () => {
     expect(await upgrade("one")).toContain("kubectl delete crd functions.watchfire.dev");
     const said = await upgrade("two");
-    expect(said).toContain("functions.watchfire.dev is of the release one in of-one");
+    expect(said).toContain("functions.watchfire.dev belongs to the release one in of-one");
     expect(said).not.toContain("delete crd");
     expect(await owner()).toBe("one");
   });

@@ -44,6 +44,20 @@ test("an annotation of the chart or of the pod takes precedence over one of ever
   expect(podOf(objects).metadata.annotations.team).toBe("pod");
 });
 
+test.each([["replicas=2"], ["store.from=kubernetes"]])(
+  "no prune deletes the Secrets with checkpoints: %s",
+  async (set) => {
+    const secrets = (await render("--set", set)).filter(({ kind }) => kind === "Secret");
+    expect(secrets).toHaveLength(8);
+    for (const { metadata } of secrets) {
+      expect(metadata.annotations).toMatchObject({
+        "argocd.argoproj.io/sync-options": "Prune=false",
+        "kustomize.toolkit.fluxcd.io/prune": "disabled",
+      });
+    }
+  },
+);
+
 test("no cloud's identity reaches the executor by its webhook", async () => {
   expect(podOf(await render()).metadata.annotations).toMatchObject({
     "eks.amazonaws.com/skip-containers": "executor",
