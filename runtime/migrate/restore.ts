@@ -58,22 +58,32 @@ export interface RestoredBackup extends BackupNote {
  */
 export function restoreFolder(data: string, file: string, clock: Clock, isForced: boolean): RestoredBackup {
   const { note, state } = readBackup(file);
+  const folder = new DataFolder(data, clock);
   const check = () => {
     // Also folds the log of a killed runtime into the file.
-    const current = currentOf(data);
+    const current = currentOf(data, folder, isForced);
     if (!isForced && current) assertOlder([current], state, note);
   };
-  const previous = new DataFolder(data, clock).replace((to) => placeBackup(file, to), check);
+  const previous = folder.replace((to) => placeBackup(file, to), check);
   return { ...note, functions: functionsOf(state), previous };
 }
 
-/** `undefined` if the folder has no checkpoints, or no readable ones. Those are kept as well. */
-function currentOf(data: string): JournalState | undefined {
+/**
+ * Returns a folder's checkpoints; `undefined` if it never had any, or some that cannot be compared and are replaced all the same.
+ * @throws WatchfireError WF_RESTORE_NEWER if it has such ones, unless `isForced`
+ */
+function currentOf(data: string, folder: DataFolder, isForced: boolean): JournalState | undefined {
+  const refuse = (what: string, cause?: unknown): undefined => {
+    if (!isForced) throw new WatchfireError("WF_RESTORE_NEWER", { what, place: { file: data }, cause });
+    return undefined;
+  };
+  if (folder.wasMoved) return refuse("the folder's checkpoints were moved into Secrets, or onto NATS");
   try {
     return readStoreState(data);
   } catch (error) {
-    if (error instanceof WatchfireError) return undefined;
-    throw error;
+    if (!(error instanceof WatchfireError)) throw error;
+    if (error.code === "WF_CHECKPOINT_MISSING") return undefined;
+    return refuse(`they cannot be read: ${error.message}`, error);
   }
 }
 

@@ -5,6 +5,7 @@ import { hostname } from "node:os";
 import { type ServerType, serve } from "@hono/node-server";
 import { getConnInfo } from "@hono/node-server/conninfo";
 import { type Context, Hono, type MiddlewareHandler } from "hono";
+import { bodyLimit } from "hono/body-limit";
 import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { shorten, systemReason } from "../base/wording.ts";
@@ -12,6 +13,9 @@ import { limitConnections, serverLimits } from "./connections.ts";
 import { answerFailure, type ControlEnv, type ControlParts, controlRoutes } from "./control-routes.ts";
 import { isLoopback, isLoopbackHost, isOwnHost } from "./hosts.ts";
 import { UnderWay } from "./under-way.ts";
+
+/** Largest body of a request, in bytes: a thousand ids of dead letters. It is read before the caller is known. */
+const mostBodyBytes = 256 * 1024;
 
 /** The parts of the runtime that the endpoints use. */
 export interface Inspection extends ControlParts {
@@ -89,6 +93,8 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
     const why = isForeign(c.req.header("host")) ? undefined : inspection.obstacle()?.replace(/\s*\n\s*/g, " ");
     return c.text(why === undefined ? "not ready\n" : `not ready: ${why}\n`, 503);
   });
+  const tooLarge = { error: `a body has at most ${mostBodyBytes} bytes` };
+  app.use(bodyLimit({ maxSize: mostBodyBytes, onError: (c) => c.json(tooLarge, 413) }));
   const control = controlRoutes(inspection, underWay);
   const { console } = inspection;
   if (console) {

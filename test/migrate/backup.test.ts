@@ -7,6 +7,7 @@ import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
 import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { readBackup } from "../../runtime/journal/sqlite/backup-file.ts";
+import { DataFolder } from "../../runtime/journal/sqlite/data-folder.ts";
 import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { backUpFolder, backUpJournals, backupFile, surplus } from "../../runtime/migrate/backup.ts";
 import { alone } from "../../runtime/migrate/layout.ts";
@@ -135,6 +136,18 @@ test("a folder that is as far as the backup is replaced without a question", asy
   const data = await folderAt(7);
   await backUpFolder(data, file, systemClock);
   expect(restoreFolder(data, file, systemClock, false).functions).toEqual(["copy"]);
+});
+
+test("checkpoints that cannot be compared are replaced only when that is asked for", async () => {
+  const file = join(folderOf({}), "backup.db");
+  await backUpFolder(await folderAt(7), file, systemClock);
+  const moved = await folderAt(3);
+  new DataFolder(moved, systemClock).setAside();
+  expect(() => restoreFolder(moved, file, systemClock, false)).toThrow(/^WF_RESTORE_NEWER.*were moved/);
+  const damaged = await folderAt(3);
+  writeFileSync(join(damaged, "checkpoint.db"), "no database");
+  expect(() => restoreFolder(damaged, file, systemClock, false)).toThrow(/^WF_RESTORE_NEWER.*cannot be read/);
+  for (const data of [moved, damaged]) expect(restoreFolder(data, file, systemClock, true).functions).toEqual(["copy"]);
 });
 
 test("the log of a killed runtime is not read into the backup that replaces its file", async () => {

@@ -100,6 +100,11 @@ describe("the endpoints", () => {
     expect(await response.text()).toBe("not ready: WF_RUNTIME_INTERNAL: one two\n");
   });
 
+  it("a body larger than any that is asked for is refused before anything reads it", async () => {
+    const body = JSON.stringify({ ids: ["x".repeat(300_000)] });
+    expect((await ask("/dead-letters/replay", { method: "POST", body })).status).toBe(413);
+  });
+
   it("liveness does not depend on readiness", async () => {
     expect((await ask("/livez", {}, { ready: () => false })).status).toBe(200);
   });

@@ -15,7 +15,17 @@ interface EventObjects {
 const mostRows = 200;
 
 /** The run's event: the difference to the state before, the object, and a button that keeps both as a fixture. */
-export function ReceivedEvent({ id, name, rights }: { id: string; name: string; rights: Rights }) {
+export function ReceivedEvent({ rights, ...run }: { id: string; name: string; rights: Rights }) {
+  if (rights.mayWrite) return <Received {...run} rights={rights} />;
+  return (
+    <section aria-labelledby="received">
+      <h2 id="received">Received</h2>
+      <p class="quiet">The objects of a run are shown to those who may change its function.</p>
+    </section>
+  );
+}
+
+function Received({ id, name, rights }: { id: string; name: string; rights: Rights }) {
   const path = `/api/runs/${encodeURIComponent(id)}/event?function=${encodeURIComponent(name)}`;
   const loaded = useData<RunEvent>(path, []);
   return (

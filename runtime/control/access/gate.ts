@@ -13,6 +13,8 @@ import { reasonHeader, reasonLimit } from "./reason.ts";
 
 /** Dead letters of one change that the log names, and whose functions it names. */
 const mostNamed = 20;
+/** Characters of a change's body that the log shows. */
+const askedLimit = 2_000;
 
 interface GateParts {
   /** The data folder's token. */
@@ -96,7 +98,7 @@ export class Gate {
       verb: operation.action,
       ...targetOf(operation),
       ...(functions && { functions }),
-      ...(operation.letters === undefined && { asked: await c.req.json().catch(() => undefined) }),
+      ...(operation.letters === undefined && { asked: await askedOf(c) }),
       ...reasonOf(c),
       result: resultOf(c),
       from: fromOf(c),
@@ -129,9 +131,15 @@ export class Gate {
 
   private async functionsOf(letters: readonly string[]): Promise<readonly string[]> {
     const names = new Set<string>();
-    for (const id of letters) names.add((await this.parts.deadLetters().show(id)).function);
+    for (const id of new Set(letters)) names.add((await this.parts.deadLetters().show(id)).function);
     return [...names];
   }
+}
+
+/** The body of a change, as far as the log has room for it. */
+async function askedOf(c: Context): Promise<unknown> {
+  const text = await c.req.text().catch(() => "");
+  return text.length > askedLimit ? `${text.length} characters` : await c.req.json().catch(() => undefined);
 }
 
 function targetOf({ name, letters }: AskedOperation): Partial<AuditEntry> {

@@ -29,8 +29,12 @@ const ofAll: ReadonlySet<string> = new Set(["runs", "logs"]);
 /** Reads whose answer is limited to one function by the query `function`. */
 const byQuery: ReadonlySet<string> = new Set(["runs", "dead-letters"]);
 
-const lettersSchema = z.looseObject({ ids: z.array(z.string()) });
-const progressSchema = z.union([z.looseObject({ job: z.string() }), z.looseObject({ recording: z.string() })]);
+const lettersSchema = z.looseObject({ ids: z.array(z.string().max(200)).max(1000) });
+/** The bodies that ask for the progress of a change, by its action. Any other action ignores such a body, and is a change. */
+const progressSchemas: Readonly<Record<string, z.ZodType>> = {
+  redeliver: z.strictObject({ job: z.string() }),
+  record: z.strictObject({ recording: z.string(), wait: z.number().optional() }),
+};
 
 /**
  * Returns what a request asks for. A path that is not known needs the right on all functions, so that a new route is never open by
@@ -41,7 +45,7 @@ export async function operationOf({ method, path, query, body }: AskedRequest): 
   if (method === "GET" || method === "HEAD") return readOf(room, second, third, query.function);
   const action = path.split("/").at(-1) ?? "";
   if (room === "functions" && second !== undefined && third !== undefined) {
-    const isProgress = progressSchema.safeParse(await body()).success;
+    const isProgress = progressSchemas[action]?.safeParse(await body()).success === true;
     return { right: "update", name: second, action, ...(isProgress && { isProgress }) };
   }
   const letters = room === "dead-letters" ? lettersSchema.safeParse(await body()).data?.ids : undefined;
@@ -59,6 +63,8 @@ function readOf(
   }
   if (room === "explain" && second !== undefined) return { right: "get", name: second };
   if (room === "dead-letters" && second !== undefined) return { right: "get", letters: [second] };
+  // The object as it was received, which `record` shows to nobody else.
+  if (room === "runs" && third === "event") return { right: "update", ...(only && { name: only }) };
   if (byQuery.has(room) && only) return { right: "get", name: only };
   return { right: "list" };
 }

@@ -90,7 +90,11 @@ export class LastBodies {
     if (this.closed) return false;
     const before = this.views.get(view)?.get(key);
     const place = body.length >= largeBytes ? this.holdLarge(body, before) : this.copy(body, before);
-    if (!place) return false;
+    if (!place) {
+      // The body before would pass for the newest.
+      this.forget(view, key);
+      return false;
+    }
     const waiting = { place, length: body.length, isLarge: body.length >= largeBytes };
     if (before) Object.assign(before, waiting);
     else this.enter(view, key, { ...waiting, since });
@@ -106,9 +110,11 @@ export class LastBodies {
   /** Holds a large body in place of the one before. Returns `undefined` if there is no room. */
   private holdLarge(body: Buffer, before: WaitingBody | undefined): Buffer | undefined {
     const place = apart(body);
-    if (!this.room.holdLarge(place)) return undefined;
-    if (before) this.free(before);
-    return place;
+    if (before) {
+      this.free(before);
+      Object.assign(before, { place: Buffer.alloc(0), length: 0, isLarge: false });
+    }
+    return this.room.holdLarge(place) ? place : undefined;
   }
 
   /** Copies a body into the memory of the one before, if it fits there. Returns `undefined` if there is no room. */
@@ -128,7 +134,9 @@ export class LastBodies {
 
   get(view: number, key: string): KnownBody | undefined {
     const found = this.views.get(view)?.get(key);
-    return found && { bytes: Buffer.from(found.place.subarray(0, found.length)), isOlder: false };
+    if (!found) return undefined;
+    // A large body is never overwritten.
+    return { bytes: found.isLarge ? found.place : Buffer.from(found.place.subarray(0, found.length)), isOlder: false };
   }
 
   /** Drops the body: a newer one is being written, or no body of the object is stored any more. */
@@ -159,7 +167,12 @@ export class LastBodies {
       for (const [key, { place, length, since }] of ofView) {
         if (since > until) break;
         const body = place.subarray(0, length);
-        if (bytes > 0 && bytes + body.length > commitBytes) return released;
+        if (bytes > 0 && bytes + body.length > commitBytes) {
+          // The next commit begins with another view.
+          this.views.delete(view);
+          this.views.set(view, ofView);
+          return released;
+        }
         bytes += body.length;
         released.push({ view, key, body });
         this.forget(view, key);

@@ -20,6 +20,7 @@ interface MarkPinsParts {
 export class MarkPins {
   private readonly parts: MarkPinsParts;
   private pinning: Promise<void> | undefined;
+  private isPinningLong = false;
 
   constructor(parts: MarkPinsParts) {
     this.parts = parts;
@@ -54,6 +55,14 @@ export class MarkPins {
 
   /** Writes events that were received by `limit`, in monotonic milliseconds, and have not ended. */
   async pinLong(limit: number): Promise<void> {
+    if (this.isPinningLong) return;
+    this.isPinningLong = true;
+    await this.pinLanes(limit).finally(() => {
+      this.isPinningLong = false;
+    });
+  }
+
+  private async pinLanes(limit: number): Promise<void> {
     const { lanes, commits, isStopped } = this.parts;
     for (const lane of [...lanes.values()]) {
       while (!this.pinUpTo(lane, limit)) {

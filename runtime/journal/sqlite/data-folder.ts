@@ -30,6 +30,11 @@ export class DataFolder {
     this.replaced = join(data, "checkpoint.replaced.db");
   }
 
+  /** True if the folder's checkpoints were moved to another journal. */
+  get wasMoved(): boolean {
+    return !this.holdsPositions && existsSync(this.aside);
+  }
+
   get holdsPositions(): boolean {
     return existsSync(this.file);
   }
@@ -41,8 +46,7 @@ export class DataFolder {
 
   /** @throws WatchfireError WF_CHECKPOINT_ELSEWHERE if the checkpoints were moved to another journal */
   open(): Checkpoint {
-    if (!this.holdsPositions && existsSync(this.aside))
-      throw elsewhere("the folder's checkpoints were moved into Secrets, or onto NATS");
+    if (this.wasMoved) throw elsewhere("the folder's checkpoints were moved into Secrets, or onto NATS");
     const store = new Checkpoint(new SqliteJournal({ folder: this.data, clock: this.clock }));
     rmSync(this.copied, { force: true });
     return store;

@@ -246,6 +246,7 @@ export class ExecutorHandle {
   private frame(frame: UpFrame): void {
     this.spokeAt ??= this.clock.monotonic();
     if (!("functionId" in frame)) return;
+    if (this.isQuiet) this.setQuiet(false);
     const { functionId: id } = frame;
     if (id > this.lastFunctionId || id === 0) {
       this.process.kill("breach", `it names function ${id}, which it does not have`);

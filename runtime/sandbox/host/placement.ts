@@ -262,6 +262,7 @@ export class Placement implements PlacedFunction {
       else if (frame.type === frameType.drained) this.drained(frame);
       else if (frame.type === frameType.asking) this.asked(frame);
       else if (frame.type === frameType.ended) this.ended(frame);
+      else if (frame.type === frameType.left) this.forget(frame.realm);
       else if (frame.type === frameType.returned) this.returned(frame);
       else if (frame.type === frameType.loaded) this.hasLoaded(frame);
     } catch (error) {
@@ -373,9 +374,13 @@ export class Placement implements PlacedFunction {
     else this.heed(call.no, "more calls than a guest can make", (one) => this.calls.make(realm, call, one));
   }
 
-  private ended({ realm, charged, interrupted, reason, stack }: EndedEvents): void {
+  private forget(realm: number): void {
     this.fresh.delete(realm);
     this.entries.delete(realm);
+  }
+
+  private ended({ realm, charged, interrupted, reason, stack }: EndedEvents): void {
+    this.forget(realm);
     for (const no of charged) if (this.known(no)) this.charge(no, reason, stack);
     for (const no of interrupted) if (this.known(no)) this.take(no)?.end({ type: "interrupted" });
   }

@@ -7,6 +7,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
   "a text that people read, or a list in it": [
     "access/rehearsal.ts#longestBody",
     "console/error-groups.ts#mostListed",
+    "control/access/gate.ts#askedLimit",
     "control/access/audit-log.ts#mostEvents",
     "control/access/caller.ts#nameLimit",
     "control/access/gate.ts#mostNamed",
@@ -25,6 +26,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "catalog/deploy/revision.ts#messageLimit",
   ],
   "one answer, file or object that is read once, and let go of": [
+    "observe/endpoints.ts#mostBodyBytes",
     "access/rehearsal.ts#objectLimit",
     "console/inquiry.ts#mostPages",
     "console/inquiry.ts#mostAttempts",
