@@ -25,6 +25,7 @@ describe.skipIf(!real)("a real API server", () => {
     for (const version of [
       "v1",
       "apps/v1",
+      "batch/v1",
       "autoscaling/v2",
       "policy/v1",
       "networking.k8s.io/v1",

@@ -371,7 +371,7 @@ describe("what no pod can be made of is refused, with what to do", () => {
     ],
     [
       "extraVolumeMounts[0].name=mine,extraVolumeMounts[0].mountPath=/mine",
-      /extraVolumeMounts: no volume is called mine/,
+      /extraVolumeMounts: there is no volume mine/,
     ],
     ["cacheLimit=1600Mi", /cacheLimit=1600Mi .*resources\.limits\.memory=1536Mi/],
     ["cacheLimit=1G,resources.limits.memory=1e9", /cacheLimit=1G .*resources\.limits\.memory=1e9/],

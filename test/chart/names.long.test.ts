@@ -45,7 +45,9 @@ test("a long name is cut where a name can end", async () => {
 
 describe.each(["my.release", "1st"])("a release called %s", (release) => {
   test("is refused with a hint, and taken with a full name of its own", async () => {
-    await expect(renderAs(release)).rejects.toThrow(/"\S+-watchfire", which a Service cannot be.*fullnameOverride/);
+    await expect(renderAs(release)).rejects.toThrow(
+      /"\S+-watchfire", which is not a valid Service name.*fullnameOverride/,
+    );
     expectValidNames(await renderAs(release, "--set", "fullnameOverride=events"));
   });
 });

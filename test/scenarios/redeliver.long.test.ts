@@ -222,7 +222,7 @@ test.each([
   [["runs", "a", "b"], 'runs takes one FUNCTION, got "a b"'],
   [["runs", "--limit", "0"], '--limit takes 1 to 1000, got "0"'],
   [["runs", "--since", "yesterday"], '--since takes a duration, got "yesterday"'],
-  [["runs", "--outcome", "odd"], "--outcome takes ok or failed or permanent, got odd"],
+  [["runs", "--outcome", "odd"], "--outcome takes ok or failed or permanent or interrupted, got odd"],
   [["logs", "a", "b"], 'logs takes one FUNCTION, got "a b"'],
   [["redeliver", "a"], "redeliver takes one of --object NAME, --all and --run ID; such as"],
   [["redeliver", "a", "--all", "--run", "x"], 'and --run ID, got "--all --run"'],

@@ -70,7 +70,7 @@ describe.skipIf(!natsProgram)("damage on NATS JetStream (NATS_SERVER names the s
       for (const tried of [read, () => place.open(), read, () => place.open()]) {
         const fault = await tried().catch((error) => error);
         expect(fault).toMatchObject({ code: "WF_CHECKPOINT_CORRUPT" });
-        expect(fault.message).toContain(`the positions of ${subject} on NATS cannot be used: `);
+        expect(fault.message).toContain(`the checkpoints of ${subject} on NATS cannot be used: `);
         expect(fault.message).toContain(`\`nats stream purge ${logStream} --subject ${subject}\``);
       }
       await jsm.streams.purge(logStream, { filter: subject });
