@@ -88,6 +88,6 @@ it("a mistake is said in one line, and nothing is written", () => {
   expect(() => create("--template", "helo", "--packages", packages)).toThrow(/no template helo; there are hello, /);
   expect(() => create("--name", "Mine!", "--packages", packages)).toThrow(/Mine! is not a name for a package/);
   expect(() => create("--name", "mine", "--packages", ".")).toThrow(/\. has no watchfire-runtime-[\d.]+\.tgz/);
-  expect(() => create("--name", ".", "--packages", packages)).toThrow(/is not empty|is no name/);
+  expect(() => create("--name", ".", "--packages", packages)).toThrow(/is not empty|is not a name/);
   expect(readdirSync(project.folder).sort()).toEqual(["node_modules", "package-lock.json", "package.json"]);
 });

@@ -187,7 +187,7 @@ test("an operator with the printed Role does everything, reads no Secret, create
   const ask = as(token, "INC-204: it is late – 夜");
   expect(await ask("functions/greet/pause", {})).toMatchObject({ changed: true });
   expect(await ask("functions/greet/resume", {})).toMatchObject({ changed: true });
-  expect(await ask("functions/other/redeliver", { all: true })).toMatchObject({ told: expect.any(Number) });
+  expect(await ask("functions/other/redeliver", { all: true })).toMatchObject({ queued: expect.any(Number) });
   expect(await ask("functions/other/record", { count: 1 })).toMatchObject({ recording: expect.any(String) });
   expect(await ask(`explain/greet?namespace=${namespace}&name=good`)).toMatchObject({ triggers: expect.any(Array) });
   const [letter] = await runtime.deadLetters();
