@@ -63,7 +63,7 @@ function readOf(
   }
   if (room === "explain" && second !== undefined) return { right: "get", name: second };
   if (room === "dead-letters" && second !== undefined) return { right: "get", letters: [second] };
-  // The object as it was received, which `record` shows to nobody else.
+  // The received object. `record` shows such objects under the same right.
   if (room === "runs" && third === "event") return { right: "update", ...(only && { name: only }) };
   if (byQuery.has(room) && only) return { right: "get", name: only };
   return { right: "list" };
