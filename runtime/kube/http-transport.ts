@@ -49,7 +49,7 @@ export class HttpTransport implements SharedTransport {
   private readonly lent: Lent | undefined;
   private readonly origin: string;
   private readonly prefix: string;
-  private cached: { readonly at: number; readonly credentials: Promise<Credentials> } | undefined;
+  private cached: { readonly at: number; readonly credentials: Promise<Credentials>; known?: Credentials } | undefined;
 
   constructor(options: HttpTransportOptions, lent?: Lent) {
     const url = new URL(options.server);
@@ -106,7 +106,7 @@ export class HttpTransport implements SharedTransport {
     const limit = new RequestLimit(this.options.clock, request, watch);
     let objection: Error | undefined;
     try {
-      const credentials = await abortable(this.credentials(), limit.signal);
+      const credentials = this.recent ?? (await abortable(this.credentials(), limit.signal));
       const agent = this.agents.for(credentials.tls, request.purpose ?? "rest", this.lent?.user);
       const { lastLook } = request;
       const dispatcher = lastLook ? withLastLook(agent, () => (objection = lastLook())) : agent;
@@ -153,11 +153,23 @@ export class HttpTransport implements SharedTransport {
     const now = this.options.clock.monotonic();
     if (this.cached && now - this.cached.at < credentialsMs) return this.cached.credentials;
     const credentials = this.options.identity.credentials();
-    this.cached = { at: now, credentials };
-    credentials.catch(() => {
-      this.cached = undefined;
-    });
+    const cached: typeof this.cached = { at: now, credentials };
+    this.cached = cached;
+    credentials.then(
+      (known) => {
+        cached.known = known;
+      },
+      () => {
+        this.cached = undefined;
+      },
+    );
     return credentials;
+  }
+
+  /** Credentials that need not be waited for. */
+  private get recent(): Credentials | undefined {
+    const { cached } = this;
+    return cached && this.options.clock.monotonic() - cached.at < credentialsMs ? cached.known : undefined;
   }
 
   private unreachable(error: unknown): unknown {
@@ -169,27 +181,32 @@ export class HttpTransport implements SharedTransport {
   }
 }
 
-/** Aborts a request when its caller aborts or its time limit passes; leaves neither timer nor listener behind. */
+/**
+ * Aborts a request when its caller aborts or its time limit passes; leaves neither timer nor listener behind. A function's call
+ * has the limit of its caller's signal.
+ */
 class RequestLimit {
-  private readonly controller = new AbortController();
+  readonly signal: AbortSignal;
   private readonly stop: () => void;
 
-  constructor(clock: Clock, request: KubeRequest, watch: boolean) {
-    const ms = request.timeoutMs ?? restTimeoutMs;
-    const timer = watch ? undefined : clock.after(ms, () => this.controller.abort(timeout(ms)));
+  constructor(clock: Clock, { signal: callers, purpose, timeoutMs: ms = restTimeoutMs }: KubeRequest, watch: boolean) {
+    if (purpose === "call" && callers) {
+      this.signal = callers;
+      this.stop = () => {};
+      return;
+    }
+    const controller = new AbortController();
+    const timer = watch ? undefined : clock.after(ms, () => controller.abort(timeout(ms)));
     const onAbort = () => {
       this.stop();
-      this.controller.abort(request.signal?.reason);
+      controller.abort(callers?.reason);
     };
-    request.signal?.addEventListener("abort", onAbort, { once: true });
+    callers?.addEventListener("abort", onAbort, { once: true });
+    this.signal = controller.signal;
     this.stop = () => {
       timer?.cancel();
-      request.signal?.removeEventListener("abort", onAbort);
+      callers?.removeEventListener("abort", onAbort);
     };
-  }
-
-  get signal(): AbortSignal {
-    return this.controller.signal;
   }
 
   end(): void {
