@@ -113,11 +113,13 @@ describeControllers("an owned object", { concurrent: true }, () => {
     await gone(`${at(namespace, "secrets")}/orphan`);
   });
 
+  // Owner and owned are of one kind in the next two tests: the garbage collector watches each kind apart, and lets an owner go at
+  // once if it hears of the deletion before it hears of the owned object.
   test("is left behind, without the reference, when its owner is deleted with Orphan", async () => {
     const namespace = await createNamespace();
     const owner = await admin.post(at(namespace, "configmaps"), { metadata: { name: "owner" } });
-    const owned = `${at(namespace, "secrets")}/owned`;
-    await admin.post(at(namespace, "secrets"), { metadata: { name: "owned", ownerReferences: [ownerOf(owner)] } });
+    const owned = `${at(namespace, "configmaps")}/owned`;
+    await admin.post(at(namespace, "configmaps"), { metadata: { name: "owned", ownerReferences: [ownerOf(owner)] } });
     await admin.delete(`${at(namespace, "configmaps")}/owner`, { propagationPolicy: "Orphan" });
     await gone(`${at(namespace, "configmaps")}/owner`);
     expect((await admin.get(owned)).metadata.ownerReferences ?? []).toEqual([]);
@@ -126,8 +128,8 @@ describeControllers("an owned object", { concurrent: true }, () => {
   test("goes before its owner when that is deleted with Foreground", async () => {
     const namespace = await createNamespace();
     const owner = await admin.post(at(namespace, "configmaps"), { metadata: { name: "owner" } });
-    const owned = `${at(namespace, "secrets")}/owned`;
-    await admin.post(at(namespace, "secrets"), {
+    const owned = `${at(namespace, "configmaps")}/owned`;
+    await admin.post(at(namespace, "configmaps"), {
       metadata: {
         name: "owned",
         finalizers: ["my.domain/hold"],
