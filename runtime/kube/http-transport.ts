@@ -49,7 +49,7 @@ export class HttpTransport implements SharedTransport {
   private readonly lent: Lent | undefined;
   private readonly origin: string;
   private readonly prefix: string;
-  private cached: { readonly at: number; readonly credentials: Promise<Credentials>; known?: Credentials } | undefined;
+  private cached: { readonly at: number; readonly credentials: Promise<Credentials> } | undefined;
 
   constructor(options: HttpTransportOptions, lent?: Lent) {
     const url = new URL(options.server);
@@ -106,7 +106,7 @@ export class HttpTransport implements SharedTransport {
     const limit = new RequestLimit(this.options.clock, request, watch);
     let objection: Error | undefined;
     try {
-      const credentials = this.recent ?? (await abortable(this.credentials(), limit.signal));
+      const credentials = await abortable(this.credentials(), limit.signal);
       const agent = this.agents.for(credentials.tls, request.purpose ?? "rest", this.lent?.user);
       const { lastLook } = request;
       const dispatcher = lastLook ? withLastLook(agent, () => (objection = lastLook())) : agent;
@@ -153,23 +153,11 @@ export class HttpTransport implements SharedTransport {
     const now = this.options.clock.monotonic();
     if (this.cached && now - this.cached.at < credentialsMs) return this.cached.credentials;
     const credentials = this.options.identity.credentials();
-    const cached: typeof this.cached = { at: now, credentials };
-    this.cached = cached;
-    credentials.then(
-      (known) => {
-        cached.known = known;
-      },
-      () => {
-        this.cached = undefined;
-      },
-    );
+    this.cached = { at: now, credentials };
+    credentials.catch(() => {
+      this.cached = undefined;
+    });
     return credentials;
-  }
-
-  /** Credentials that need not be waited for. */
-  private get recent(): Credentials | undefined {
-    const { cached } = this;
-    return cached && this.options.clock.monotonic() - cached.at < credentialsMs ? cached.known : undefined;
   }
 
   private unreachable(error: unknown): unknown {
