@@ -12,6 +12,7 @@ import type { FunctionOffer, FunctionSet, FunctionSource, RejectedOffer } from "
 import { HeldConfigMaps, heldLimit } from "./held-config-maps.ts";
 import type { IndexTrust } from "./index-trust.ts";
 import { defaultSet, selectorOf } from "./names.ts";
+import type { OpenedFunction } from "./opened-function.ts";
 
 /** Interval at which the informer's state is checked while waiting for the first list, in milliseconds. */
 const lookMs = 250;
@@ -21,13 +22,24 @@ const explained: ReadonlySet<SourceState> = new Set(["missing", "forbidden", "de
 
 const nothing = { functions: [], rejected: [], faults: [] } as const;
 
+/** What the sets of one namespace may have together. Absent: no limit. */
+export interface SetLimits {
+  readonly functions?: number | undefined;
+  /** Limit of the sum of their `resources.memory`, in bytes. */
+  readonly memoryBytes?: number | undefined;
+}
+
 interface ClusterSourceOptions {
   readonly watches: Informers;
-  /** The runtime's own namespace. */
+  /** The namespace of the sets: the runtime's own, or one of those that share the runtime. */
   readonly namespace: string;
   readonly account: string;
   /** Verifies the indexes. Default: every index is accepted. */
   readonly trust?: IndexTrust | undefined;
+  /** Default: no limits. */
+  readonly limits?: SetLimits | undefined;
+  /** Limit of the memory for ConfigMaps that are not opened yet, in bytes. Default 128 MiB. */
+  readonly heldLimit?: number | undefined;
   readonly clock: Clock;
   readonly log: Pick<Logger, "error" | "info">;
   /** Called when other functions are available. */
@@ -36,7 +48,7 @@ interface ClusterSourceOptions {
   readonly took?: (revision: TakenRevision) => void;
 }
 
-/** The functions of all sets that `watchfire deploy` wrote into the runtime's namespace. */
+/** The functions of all sets that `watchfire deploy` wrote into a namespace for one runtime. */
 export class ClusterSource implements FunctionSource, Subscriber {
   readonly id = "deployed-functions";
   /** Nothing is persisted over a restart, because the cluster has it. */
@@ -46,6 +58,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
   private readonly spec: SourceSpec;
   private watch: Watch | undefined;
   private readonly held: HeldConfigMaps;
+  private readonly heldLimit: number;
   private readonly sets = new Map<string, DeployedSet>();
   private readonly listed = Promise.withResolvers<void>();
   private isListed = false;
@@ -57,7 +70,8 @@ export class ClusterSource implements FunctionSource, Subscriber {
   constructor(options: ClusterSourceOptions) {
     this.options = options;
     const { namespace, account } = options;
-    this.held = new HeldConfigMaps(account);
+    this.heldLimit = options.heldLimit ?? heldLimit;
+    this.held = new HeldConfigMaps(account, this.heldLimit);
     this.spec = { apiVersion: "v1", kind: "ConfigMap", namespace, labelSelector: selectorOf(account) };
   }
 
@@ -102,7 +116,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
         found.set(meta.name, meta);
         if (this.held.has(meta)) return;
         bytes += body.length;
-        bodies.set(meta.name, bytes <= heldLimit ? Buffer.from(body) : Buffer.alloc(0));
+        bodies.set(meta.name, bytes <= this.heldLimit ? Buffer.from(body) : Buffer.alloc(0));
       },
       end: () => {
         // A server with an empty cache reports no objects; that is believed only when reported twice.
@@ -134,17 +148,45 @@ export class ClusterSource implements FunctionSource, Subscriber {
 
   /** Considers every set, and merges their functions if those of any have changed. */
   private consider(): void {
-    const { account, trust, log, took } = this.options;
+    const { account, trust, log, took, limits } = this.options;
+    const objection = limits && ((set: string, found: readonly OpenedFunction[]) => this.objection(limits, set, found));
     const { held, sets } = this;
     const { indexed, populated } = held.sets();
     for (const name of [defaultSet, ...indexed, ...populated, ...(trust?.seen ?? [])]) {
-      if (!sets.has(name)) sets.set(name, new DeployedSet({ name, account, held, trust, log, took }, this.isListed));
+      if (!sets.has(name))
+        sets.set(name, new DeployedSet({ name, account, held, trust, log, took, objection }, this.isListed));
     }
     let changed = false;
     for (const [name, set] of sets) changed = set.consider(populated.has(name)) || changed;
     if (!changed) return;
     this.merge();
     this.options.changed();
+  }
+
+  /** Returns why a set with these functions would exceed the limits, with the functions of the other sets that are in use. */
+  private objection(
+    { functions: most, memoryBytes: mostBytes }: SetLimits,
+    set: string,
+    found: readonly OpenedFunction[],
+  ): WatchfireError | undefined {
+    const others = [...this.sets].flatMap(([name, { taken }]) => (name === set || !taken ? [] : taken));
+    const offers = [
+      ...others.flatMap(({ functions }) => functions),
+      ...found.flatMap((each) => (each.type === "offer" ? each.offer : [])),
+    ];
+    const count =
+      found.length + others.reduce((sum, { functions, rejected }) => sum + functions.length + rejected.length, 0);
+    const bytes = offers.reduce((sum, { manifest }) => sum + manifest.resources.memoryBytes, 0);
+    const { namespace } = this.options;
+    const fault = (what: string) => {
+      return new WatchfireError("WF_DEPLOYED_LIMIT", {
+        what: `with the set ${set}, namespace ${namespace} would have ${what}`,
+      });
+    };
+    if (most !== undefined && count > most) return fault(`${count} functions, and may have ${most}`);
+    if (mostBytes === undefined || bytes <= mostBytes) return undefined;
+    const [has, may] = [bytes, mostBytes].map((each) => `${Math.ceil(each / 2 ** 20)} MiB`);
+    return fault(`functions with ${has} of memory together, and may have ${may}`);
   }
 
   /** If two sets have one function, that of the set whose name is first is used; `default` is last. */

@@ -6,7 +6,7 @@ import type { FunctionOffer, RejectedOffer } from "./function-source.ts";
 import type { HeldConfigMaps } from "./held-config-maps.ts";
 import type { IndexTrust } from "./index-trust.ts";
 import { indexName, setLabel } from "./names.ts";
-import { inSet } from "./opened-function.ts";
+import { inSet, type OpenedFunction, refusedFor } from "./opened-function.ts";
 import { placeOf } from "./packed-function.ts";
 
 interface DeployedSetOptions {
@@ -16,6 +16,8 @@ interface DeployedSetOptions {
   /** Verifies the index. Default: every index is accepted. */
   readonly trust: IndexTrust | undefined;
   readonly log: Pick<Logger, "error" | "info">;
+  /** Returns why functions are too many for their namespace. Default: any number may run. */
+  readonly objection?: ((set: string, functions: readonly OpenedFunction[]) => WatchfireError | undefined) | undefined;
   /** Called when other code is in use. Default: nobody is notified. */
   readonly took?: ((revision: TakenRevision) => void) | undefined;
 }
@@ -73,7 +75,9 @@ export class DeployedSet {
     const entries = this.entries(populated);
     if (!entries) return false;
     const is = JSON.stringify(entries);
-    const opened = entries.map((entry) => inSet(held.open(entry), name));
+    const found = entries.map((entry) => inSet(held.open(entry), name));
+    const objection = this.options.objection?.(name, found);
+    const opened = objection ? found.map((each) => refusedFor(each, objection)) : found;
     const [damage] = opened.flatMap((each) => (each.type === "damaged" ? each.rejected.faults : []));
     const whole = damage === undefined;
     if (damage) {

@@ -26,9 +26,12 @@ export class HeldConfigMaps {
   private readonly account: string;
   private readonly held = new Map<string, Held>();
   private bytes = 0;
+  private readonly limit: number;
 
-  constructor(account: string) {
+  /** @param limit of the bytes that are not opened yet. Beyond it, a ConfigMap counts as unreadable. */
+  constructor(account: string, limit = heldLimit) {
     this.account = account;
+    this.limit = limit;
   }
 
   get size(): number {
@@ -44,7 +47,7 @@ export class HeldConfigMaps {
   }
 
   hold({ name, resourceVersion }: Pick<ObjectMeta, "name" | "resourceVersion">, body: Buffer): void {
-    const fits = this.bytes + body.length <= heldLimit;
+    const fits = this.bytes + body.length <= this.limit;
     if (fits) this.bytes += body.length;
     this.held.set(name, { resourceVersion, ...(fits && { body: Buffer.from(body) }) });
   }

@@ -58,6 +58,13 @@ export function inSet(opened: OpenedFunction, set: string): OpenedFunction {
     : { ...opened, rejected: moved(opened.rejected) };
 }
 
+/** Returns the result for content that must not run now, as if it were damaged: what ran before continues. */
+export function refusedFor(opened: OpenedFunction, fault: WatchfireError): OpenedFunction {
+  if (opened.type !== "offer") return { type: "damaged", rejected: { ...opened.rejected, faults: [fault] } };
+  const { manifest, origin } = opened.offer;
+  return { type: "damaged", rejected: { name: manifest.name, file: manifest.file, faults: [fault], origin } };
+}
+
 const originOf = ({ configMap, sha256 }: IndexEntry): Origin => ({
   type: "config-map",
   name: configMap,

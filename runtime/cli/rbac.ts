@@ -20,6 +20,7 @@ import { wildcardFaults } from "../rbac/wildcards.ts";
 import { command, type Option } from "./command.ts";
 import { readAccount, readNamespace } from "./operand.ts";
 import { functions, output, serviceAccount } from "./options.ts";
+import { runtimeNamespaceOption } from "./runtime-namespace.ts";
 import { readSet } from "./set-name.ts";
 import { readStore } from "./store-limits.ts";
 import { readValues, valuesOption } from "./values.ts";
@@ -46,6 +47,7 @@ export const rbac = command({
     kubeconfig: { value: "FILE", summary: "asks this cluster for the resources of the triggers' kinds" },
     context: { value: "NAME", summary: "asks the cluster of this context" },
     values: valuesOption,
+    "runtime-namespace": runtimeNamespaceOption,
     role: {
       value: "ROLE",
       summary: "prints instead the smallest Role of a person or a pipeline: deployer, operator or reader",
@@ -178,13 +180,21 @@ export async function rbacText(
 
 /** @throws WatchfireError WF_CLI_USAGE for an invalid namespace or account */
 export function readRules(
-  options: { readonly namespace: string | undefined; readonly "service-account": string; readonly store: string },
+  options: {
+    readonly namespace: string | undefined;
+    readonly "runtime-namespace"?: string | undefined;
+    readonly "service-account": string;
+    readonly store: string;
+  },
   given: ReadonlySet<string>,
 ): RulesOptions {
   const { namespace, "service-account": account, store } = options;
   if (namespace === undefined) throw new WatchfireError("WF_CLI_USAGE", { what: "--namespace is missing" });
   return {
     namespace: readNamespace(namespace),
+    ...(options["runtime-namespace"] !== undefined && {
+      runtimeNamespace: readNamespace(options["runtime-namespace"], "--runtime-namespace"),
+    }),
     account: readAccount(account),
     store: readStore(store),
     leaderElect: given.has("leader-elect"),

@@ -1,6 +1,7 @@
 import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import type { FunctionOffer, FunctionSource, RejectedOffer } from "../catalog/function-source.ts";
+import { mayBeUnread } from "../catalog/shared-source.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { RefusalLog, type RefusedFunction } from "../observe/refusal-log.ts";
 import type { ActiveComponents, RuntimeOptions } from "./components.ts";
@@ -75,7 +76,8 @@ export class LiveFunctions {
   /** Starts new functions, updates changed ones, stops removed ones. */
   async read(signal: AbortSignal): Promise<void> {
     if (this.frozen) return;
-    const { functions, rejected, withheld = [], faults, complete } = await this.options.source.read(signal);
+    const set = await this.options.source.read(signal);
+    const { functions, rejected, withheld = [], faults, complete } = set;
     if (this.frozen) return;
     this.offers = functions;
     const active = this.options.active();
@@ -86,11 +88,11 @@ export class LiveFunctions {
     const refused = rejected.map(({ name }) => name);
     const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused, ...withheld, ...kept]);
     if (complete) {
-      const gone = this.all.filter(({ name }) => !present.has(name));
+      const gone = this.all.filter(({ name }) => !present.has(name) && !mayBeUnread(set, name));
       await Promise.all(gone.map((each) => this.remove(each, this.successor(each, functions))));
     }
     await Promise.all(functions.map((offer) => this.offer(active, offer, mended.has(offer) ? "mended" : "added")));
-    if (complete) await active.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
+    if (complete) await active.dispatcher.retireOthers((name) => present.has(name) || mayBeUnread(set, name));
     this.isComplete = complete;
     this.isLoaded = true;
   }

@@ -18,6 +18,8 @@ export interface RulesOptions {
   readonly namespace: string;
   /** Name of the runtime's ServiceAccount. */
   readonly account: string;
+  /** The namespace of the runtime's account, if it is another one: `namespace` then has the sets of a team that shares the runtime. */
+  readonly runtimeNamespace?: string | undefined;
   /** `--leader-elect`. */
   readonly leaderElect?: boolean;
   /** True for one of several replicas that share the functions. */
@@ -45,12 +47,21 @@ const eventVerbs = ["create", "patch"];
 export function functionRules(
   manifest: FunctionManifest,
   kinds: KnownKinds,
-  { namespace }: Pick<RulesOptions, "namespace">,
+  { namespace, runtimeNamespace = namespace }: Pick<RulesOptions, "namespace" | "runtimeNamespace">,
 ): ScopedRule[] {
   refuseWildcards(manifest);
   for (const [path, selection] of selectionsOf(manifest)) kindOf(manifest, selection, path, kinds);
-  return knownRules(manifest, kinds, { namespace });
+  const seen = runtimeNamespace === namespace ? [] : seenRules(manifest, kinds);
+  return [...knownRules(manifest, kinds, { namespace }), ...seen];
 }
+
+/**
+ * Returns the rules for everything that a function's triggers and `reads` show it. In a shared runtime its account needs them,
+ * because the runtime's account may watch what others may not see.
+ * @throws WatchfireError WF_RBAC_UNKNOWN_KIND
+ */
+export const seenRules = (manifest: FunctionManifest, kinds: KnownKinds): ScopedRule[] =>
+  selectionsOf(manifest).flatMap(([path, selection]) => listRules(selection, kindOf(manifest, selection, path, kinds)));
 
 /**
  * Like `functionRules`, as far as the rules are known: wildcards as somebody would grant them by hand, and no Events about a kind
@@ -173,10 +184,8 @@ const selectionsOf = (manifest: FunctionManifest): (readonly [path: string, Sele
   ...manifest.reads.map((read, index) => [`spec.reads[${index}]`, read] as const),
 ];
 
-function watchRules(
-  { apiVersion, kind, namespaces, fieldSelector }: Selection,
-  { group, plural, namespaced }: KindFacts,
-): ScopedRule[] {
+/** The rules to list and watch the objects of a selection. */
+function listRules({ namespaces, fieldSelector }: Selection, { group, plural, namespaced }: KindFacts): ScopedRule[] {
   const verbs = ["list", "watch"];
   const name = requiredName(fieldSelector);
   const rule = { apiGroups: [group], resources: [plural], verbs, ...(name !== undefined && { resourceNames: [name] }) };
@@ -184,6 +193,14 @@ function watchRules(
     namespaced && namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...rule, namespace })) : [rule];
   // The set of namespaces with the labels changes, so the kind is read in every namespace, and namespaces are watched too.
   if (namespaces.type === "labels") rules.push({ apiGroups: [""], resources: ["namespaces"], verbs });
+  return rules;
+}
+
+/** The rules to follow a selection. */
+function watchRules(selection: Selection, facts: KindFacts): ScopedRule[] {
+  const { apiVersion, kind } = selection;
+  const { group, plural } = facts;
+  const rules = listRules(selection, facts);
   // A kind's definition tells whether the kind was removed with its objects.
   if (group.includes(".") && !builtInKinds(apiVersion, kind)) {
     const resourceNames = [`${plural}.${group}`];

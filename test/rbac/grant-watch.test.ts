@@ -48,6 +48,7 @@ async function watching(manifest = configMapPatcher) {
     kinds: rememberedKinds(new Discovery(transport, clock)),
     clock,
     changed: (name, fault) => told.push(`${name} ${fault?.code ?? "well"}`),
+    excluded: (name, fault) => told.push(`${name} excluded: ${fault.message}`),
     absent: (name, gone) => told.push(`${name} without ${gone.join()}`),
   });
   onTestFinished(() => grants.close());
