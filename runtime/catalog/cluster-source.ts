@@ -7,12 +7,11 @@ import type { ListReceiver, Subscriber } from "../informer/fanout/subscriber.ts"
 import type { Informers, Watch } from "../informer/informers.ts";
 import type { Change, ObjectMeta } from "../informer/scan/change.ts";
 import type { Logger } from "../observe/log.ts";
-import { DeployedSet, type TakenRevision } from "./deployed-set.ts";
+import { DeployedSet, type SetRoom, type TakenRevision } from "./deployed-set.ts";
 import type { FunctionOffer, FunctionSet, FunctionSource, RejectedOffer } from "./function-source.ts";
 import { HeldConfigMaps, heldLimit } from "./held-config-maps.ts";
 import type { IndexTrust } from "./index-trust.ts";
 import { defaultSet, selectorOf } from "./names.ts";
-import type { OpenedFunction } from "./opened-function.ts";
 
 /** Interval at which the informer's state is checked while waiting for the first list, in milliseconds. */
 const lookMs = 250;
@@ -22,11 +21,17 @@ const explained: ReadonlySet<SourceState> = new Set(["missing", "forbidden", "de
 
 const nothing = { functions: [], rejected: [], faults: [] } as const;
 
-/** What the sets of one namespace may have together. Absent: no limit. */
+/** What the sets of one namespace may have together. */
 export interface SetLimits {
-  readonly functions?: number | undefined;
+  readonly functions: number;
   /** Limit of the sum of their `resources.memory`, in bytes. */
-  readonly memoryBytes?: number | undefined;
+  readonly memoryBytes: number;
+  /** Limit of their code, unpacked, in bytes. */
+  readonly codeBytes: number;
+  /** Limit of their ConfigMaps, in bytes. */
+  readonly heldBytes: number;
+  /** Shortest time between two looks at what was deployed, in milliseconds. */
+  readonly restMs: number;
 }
 
 interface ClusterSourceOptions {
@@ -36,10 +41,8 @@ interface ClusterSourceOptions {
   readonly account: string;
   /** Verifies the indexes. Default: every index is accepted. */
   readonly trust?: IndexTrust | undefined;
-  /** Default: no limits. */
+  /** Default: no limits, except 128 MiB of ConfigMaps that are not opened yet. */
   readonly limits?: SetLimits | undefined;
-  /** Limit of the memory for ConfigMaps that are not opened yet, in bytes. Default 128 MiB. */
-  readonly heldLimit?: number | undefined;
   readonly clock: Clock;
   readonly log: Pick<Logger, "error" | "info">;
   /** Called when other functions are available. */
@@ -63,6 +66,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
   private readonly listed = Promise.withResolvers<void>();
   private isListed = false;
   private heldEmpty = false;
+  private isResting = false;
   /** Functions of all sets in use, and the first that is in two of them. */
   private merged: FunctionSet = { ...nothing, complete: false };
   private twice: WatchfireError | undefined;
@@ -70,8 +74,8 @@ export class ClusterSource implements FunctionSource, Subscriber {
   constructor(options: ClusterSourceOptions) {
     this.options = options;
     const { namespace, account } = options;
-    this.heldLimit = options.heldLimit ?? heldLimit;
-    this.held = new HeldConfigMaps(account, this.heldLimit);
+    this.heldLimit = options.limits?.heldBytes ?? heldLimit;
+    this.held = new HeldConfigMaps(account, this.heldLimit, options.limits !== undefined);
     this.spec = { apiVersion: "v1", kind: "ConfigMap", namespace, labelSelector: selectorOf(account) };
   }
 
@@ -102,7 +106,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
   change({ type, meta, body }: Change): void {
     this.held.drop(meta.name);
     if (type !== "Deleted") this.held.hold(meta, body);
-    if (this.isListed) this.consider();
+    if (this.isListed) this.considerSoon();
   }
 
   bookmark(): void {}
@@ -146,47 +150,58 @@ export class ClusterSource implements FunctionSource, Subscriber {
     return this.options.watches.status().find((source) => sourceKey(source) === key);
   }
 
+  /** Considers what has changed: at once, or after a rest if there are limits. */
+  private considerSoon(): void {
+    const { clock, limits } = this.options;
+    if (this.isResting) return;
+    if (!limits) {
+      this.consider();
+      return;
+    }
+    this.isResting = true;
+    const look = () => {
+      this.isResting = false;
+      this.consider();
+    };
+    clock.after(limits.restMs, look, { unref: true });
+  }
+
   /** Considers every set, and merges their functions if those of any have changed. */
   private consider(): void {
     const { account, trust, log, took, limits } = this.options;
-    const objection = limits && ((set: string, found: readonly OpenedFunction[]) => this.objection(limits, set, found));
+    const roomFor = (set: string) => limits && (() => this.room(limits, set));
     const { held, sets } = this;
     const { indexed, populated } = held.sets();
     for (const name of [defaultSet, ...indexed, ...populated, ...(trust?.seen ?? [])]) {
       if (!sets.has(name))
-        sets.set(name, new DeployedSet({ name, account, held, trust, log, took, objection }, this.isListed));
+        sets.set(name, new DeployedSet({ name, account, held, trust, log, took, room: roomFor(name) }, this.isListed));
     }
     let changed = false;
-    for (const [name, set] of sets) changed = set.consider(populated.has(name)) || changed;
+    let again: boolean;
+    do {
+      again = false;
+      for (const [name, set] of sets) again = set.consider(populated.has(name)) || again;
+      changed ||= again;
+      // What one set leaves may be what another waits for.
+    } while (again && limits);
+    held.forgetOpened(new Set([...sets.values()].flatMap(({ wanted }) => wanted)));
     if (!changed) return;
     this.merge();
     this.options.changed();
   }
 
-  /** Returns why a set with these functions would exceed the limits, with the functions of the other sets that are in use. */
-  private objection(
-    { functions: most, memoryBytes: mostBytes }: SetLimits,
-    set: string,
-    found: readonly OpenedFunction[],
-  ): WatchfireError | undefined {
+  /** Returns what the other sets leave of the limits. */
+  private room({ functions, memoryBytes, codeBytes }: SetLimits, set: string): SetRoom {
     const others = [...this.sets].flatMap(([name, { taken }]) => (name === set || !taken ? [] : taken));
-    const offers = [
-      ...others.flatMap(({ functions }) => functions),
-      ...found.flatMap((each) => (each.type === "offer" ? each.offer : [])),
-    ];
-    const count =
-      found.length + others.reduce((sum, { functions, rejected }) => sum + functions.length + rejected.length, 0);
-    const bytes = offers.reduce((sum, { manifest }) => sum + manifest.resources.memoryBytes, 0);
-    const { namespace } = this.options;
-    const fault = (what: string) => {
-      return new WatchfireError("WF_DEPLOYED_LIMIT", {
-        what: `with the set ${set}, namespace ${namespace} would have ${what}`,
-      });
+    const sum = (of: (taken: (typeof others)[number]) => number) => others.reduce((all, each) => all + of(each), 0);
+    return {
+      namespace: this.options.namespace,
+      functions: functions - sum((each) => each.functions.length + each.rejected.length),
+      memoryBytes:
+        memoryBytes -
+        sum((each) => each.functions.reduce((all, { manifest }) => all + manifest.resources.memoryBytes, 0)),
+      codeBytes: codeBytes - sum((each) => each.codeBytes),
     };
-    if (most !== undefined && count > most) return fault(`${count} functions, and may have ${most}`);
-    if (mostBytes === undefined || bytes <= mostBytes) return undefined;
-    const [has, may] = [bytes, mostBytes].map((each) => `${Math.ceil(each / 2 ** 20)} MiB`);
-    return fault(`functions with ${has} of memory together, and may have ${may}`);
   }
 
   /** If two sets have one function, that of the set whose name is first is used; `default` is last. */

@@ -6,8 +6,18 @@ import type { FunctionOffer, RejectedOffer } from "./function-source.ts";
 import type { HeldConfigMaps } from "./held-config-maps.ts";
 import type { IndexTrust } from "./index-trust.ts";
 import { indexName, setLabel } from "./names.ts";
-import { inSet, type OpenedFunction, refusedFor } from "./opened-function.ts";
+import { damaged, inSet, type OpenedFunction } from "./opened-function.ts";
 import { placeOf } from "./packed-function.ts";
+
+/** What is left for one set of a namespace. */
+export interface SetRoom {
+  readonly namespace: string;
+  readonly functions: number;
+  /** Of `resources.memory`, in bytes. */
+  readonly memoryBytes: number;
+  /** Of code, unpacked. */
+  readonly codeBytes: number;
+}
 
 interface DeployedSetOptions {
   readonly name: string;
@@ -16,8 +26,8 @@ interface DeployedSetOptions {
   /** Verifies the index. Default: every index is accepted. */
   readonly trust: IndexTrust | undefined;
   readonly log: Pick<Logger, "error" | "info">;
-  /** Returns why functions are too many for their namespace. Default: any number may run. */
-  readonly objection?: ((set: string, functions: readonly OpenedFunction[]) => WatchfireError | undefined) | undefined;
+  /** Returns what its functions may have, beside those of the other sets. Default: there are no limits. */
+  readonly room?: (() => SetRoom) | undefined;
   /** Called when other code is in use. Default: nobody is notified. */
   readonly took?: ((revision: TakenRevision) => void) | undefined;
 }
@@ -39,6 +49,8 @@ export interface TakenRevision {
 interface TakenSet {
   readonly functions: readonly FunctionOffer[];
   readonly rejected: readonly RejectedOffer[];
+  /** Bytes of their code, unpacked. */
+  readonly codeBytes: number;
   /** Whether all of it could be opened. */
   readonly whole: boolean;
   /** The entries of the index. */
@@ -47,7 +59,7 @@ interface TakenSet {
   readonly unlabelled: boolean;
 }
 
-const none: TakenSet = { functions: [], rejected: [], whole: true, is: "[]", unlabelled: false };
+const none: TakenSet = { functions: [], rejected: [], codeBytes: 0, whole: true, is: "[]", unlabelled: false };
 
 /**
  * One set as the runtime sees it. It is used once each of the ConfigMaps that its index names exists and matches the index; until
@@ -56,6 +68,8 @@ const none: TakenSet = { functions: [], rejected: [], whole: true, is: "[]", unl
 export class DeployedSet {
   taken: TakenSet | undefined;
   fault: WatchfireError | undefined;
+  /** Names of the ConfigMaps that its index named last. */
+  wanted: readonly string[] = [];
   private readonly options: DeployedSetOptions;
   private readonly index: string;
 
@@ -75,9 +89,8 @@ export class DeployedSet {
     const entries = this.entries(populated);
     if (!entries) return false;
     const is = JSON.stringify(entries);
-    const found = entries.map((entry) => inSet(held.open(entry), name));
-    const objection = this.options.objection?.(name, found);
-    const opened = objection ? found.map((each) => refusedFor(each, objection)) : found;
+    this.wanted = entries.map(({ configMap }) => configMap);
+    const opened = this.open(entries).map((each) => inSet(each, name));
     const [damage] = opened.flatMap((each) => (each.type === "damaged" ? each.rejected.faults : []));
     const whole = damage === undefined;
     if (damage) {
@@ -96,6 +109,7 @@ export class DeployedSet {
     this.taken = {
       functions: opened.flatMap((each) => (each.type === "offer" ? each.offer : [])),
       rejected: opened.flatMap((each) => (each.type === "offer" ? [] : each.rejected)),
+      codeBytes: opened.reduce((sum, each) => sum + (each.type === "offer" ? each.codeBytes : 0), 0),
       whole,
       is,
       unlabelled,
@@ -108,6 +122,36 @@ export class DeployedSet {
       this.options.took?.({ set: name, number, changed, isEmpty: entries.length === 0, isFirst: before === undefined });
     }
     return true;
+  }
+
+  /** Opens the entries, until they need more than there is room for. Then none of them can be used. */
+  private open(entries: readonly IndexEntry[]): readonly OpenedFunction[] {
+    const { name, held, room: roomOf } = this.options;
+    const room = roomOf?.();
+    const fault = (what: string, left: string) =>
+      new WatchfireError("WF_DEPLOYED_LIMIT", {
+        what: `the set ${name} has ${what}, and namespace ${room?.namespace} has room for ${left}`,
+      });
+    const refused = (found: WatchfireError) => entries.map((entry) => damaged(entry, found));
+    if (room && entries.length > room.functions)
+      return refused(fault(`${entries.length} functions`, `${room.functions}`));
+    const opened: OpenedFunction[] = [];
+    let memoryBytes = 0;
+    let codeBytes = 0;
+    for (const entry of entries) {
+      const each = held.open(entry);
+      opened.push(each);
+      if (!room || each.type !== "offer") continue;
+      memoryBytes += each.offer.manifest.resources.memoryBytes;
+      codeBytes += each.codeBytes;
+      if (memoryBytes > room.memoryBytes) {
+        return refused(
+          fault("functions with more `resources.memory` together", `${mebibytes(room.memoryBytes)} of it`),
+        );
+      }
+      if (codeBytes > room.codeBytes) return refused(fault("more code", `${mebibytes(room.codeBytes)} of it`));
+    }
+    return opened;
   }
 
   /** Records the index, so that no older one is accepted after it. A data folder that cannot be written is reported elsewhere. */
@@ -161,6 +205,8 @@ export class DeployedSet {
     this.options.log.error({ error: fault.message, kept }, "deployment not loaded");
   }
 }
+
+const mebibytes = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
 
 /** Returns the names of the functions that differ. `was`: the entries of the index before, as text. */
 function changedNames(was = "[]", entries: readonly IndexEntry[]): string[] {

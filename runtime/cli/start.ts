@@ -74,10 +74,11 @@ export const start = command({
         "with --deployed and --identity function: also runs the sets of this namespace, whose functions see what their own accounts may",
       many: true,
     },
-    "sets-functions": { value: "N", summary: "most functions of each --sets-namespace" },
+    "sets-functions": { value: "N", summary: "most functions of each --sets-namespace", default: "20" },
     "sets-memory": {
       value: "SIZE",
       summary: "most `resources.memory` of the functions of each --sets-namespace together",
+      default: "2Gi",
     },
     trust: {
       value: "KEY",
@@ -239,8 +240,8 @@ function readSlots(text: string | undefined, store: StoreKind): number | undefin
 function readShares(
   options: {
     readonly "sets-namespace": readonly string[];
-    readonly "sets-functions": string | undefined;
-    readonly "sets-memory": string | undefined;
+    readonly "sets-functions": string;
+    readonly "sets-memory": string;
   },
   { deployed, identity }: { readonly deployed: boolean; readonly identity: string },
 ) {
@@ -249,13 +250,10 @@ function readShares(
     throw new WatchfireError("WF_CLI_USAGE", { what: "--sets-namespace needs --deployed and --identity function" });
   }
   const { "sets-functions": count, "sets-memory": memory } = options;
-  if (count !== undefined && !/^[1-9]\d{0,4}$/.test(count)) {
+  if (!/^[1-9]\d{0,4}$/.test(count)) {
     throw new WatchfireError("WF_CLI_USAGE", { what: "--sets-functions takes a number, 1 to 99999", actual: count });
   }
-  const setLimits = {
-    ...(count !== undefined && { functions: Number(count) }),
-    ...(memory !== undefined && { memoryBytes: readSize("--sets-memory", memory) }),
-  };
+  const setLimits = { functions: Number(count), memoryBytes: readSize("--sets-memory", memory) };
   return { setNamespaces, setLimits };
 }
 

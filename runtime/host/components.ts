@@ -82,8 +82,8 @@ export interface RuntimeOptions {
   readonly deployed?: boolean;
   /** Other namespaces whose deployed functions run too, each with accounts of its namespace. Needs `accounts`. Default: there are none. */
   readonly setNamespaces?: readonly string[];
-  /** What the sets of each of those namespaces may have together. Default: no limits. */
-  readonly setLimits?: SetLimits;
+  /** What the sets of each of those namespaces may have together. Default: 20 functions with 2 GiB of `resources.memory`. */
+  readonly setLimits?: Partial<Pick<SetLimits, "functions" | "memoryBytes">>;
   /** Run only code signed with one of these keys, both from the folder and deployed. Default: any code. */
   readonly trust?: TrustedKeys | undefined;
   /** Compete for the Lease named after `account`, and do nothing before it is held. Default: there is no other replica. */

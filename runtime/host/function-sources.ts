@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { qualifiedName } from "../access/account.ts";
-import { ClusterSource } from "../catalog/cluster-source.ts";
+import { ClusterSource, type SetLimits } from "../catalog/cluster-source.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
 import { IndexTrust } from "../catalog/index-trust.ts";
 import { MergedSource } from "../catalog/merged-source.ts";
@@ -10,8 +10,17 @@ import { RevisionAudit } from "../control/access/revision-audit.ts";
 import type { Informers } from "../informer/informers.ts";
 import type { RuntimeOptions } from "./components.ts";
 
-/** Limit of the ConfigMaps of another namespace that are not opened yet, in bytes: sixteen of the largest. */
-const sharedHeldLimit = 16 * 2 ** 20;
+/**
+ * Limits of each other namespace: a team must not take the memory or the time of the others. ConfigMaps are packed, and code is
+ * unpacked only as far as an index names it.
+ */
+const sharedLimits: SetLimits = {
+  functions: 20,
+  memoryBytes: 2 * 2 ** 30,
+  codeBytes: 32 * 2 ** 20,
+  heldBytes: 32 * 2 ** 20,
+  restMs: 1_000,
+};
 
 interface SourceParts {
   readonly options: RuntimeOptions & { readonly account: string };
@@ -51,7 +60,7 @@ export function functionSources({ options, folder, watches, audit, isOwn, change
       namespace,
       account,
       trust: keys && new IndexTrust({ keys, namespace, account, data: trustData }),
-      ...(!isHome && { limits: options.setLimits ?? {}, heldLimit: sharedHeldLimit }),
+      ...(!isHome && { limits: { ...sharedLimits, ...options.setLimits } }),
       clock,
       log,
       changed,

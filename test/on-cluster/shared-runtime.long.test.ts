@@ -297,7 +297,7 @@ describe("a runtime that two teams share", () => {
       const { deployment } = (await (await runtime.read("/status")).json()) as Body;
       return deployment?.message.includes("WF_DEPLOYED_LIMIT") && deployment.message;
     });
-    expect(said).toContain(`with the set main, namespace ${a.namespace} would have 4 functions, and may have 3`);
+    expect(said).toContain(`the set main has 4 functions, and namespace ${a.namespace} has room for 3`);
     expect(await reported(`beyond.${a.namespace}`)).toBeUndefined();
     await ask(a.namespace, "six", "from a again");
     await answered(a.namespace, "six", "from a again");
