@@ -34,6 +34,11 @@ export const rulesOptions = {
   store: { value: "KIND", summary: "for a runtime that is started with this --store", default: "sqlite" },
   slots: { summary: "for replicas that are started with --slots" },
   deployed: { summary: "for a runtime that is started with --deployed" },
+  "sets-namespace": {
+    value: "NS",
+    summary: "for a runtime that is started with this --sets-namespace",
+    many: true,
+  },
   "function-status": { summary: "for a runtime that is started with --function-status" },
   "token-review": { summary: "for a runtime that is started with --token-review" },
 } as const satisfies Record<string, Option>;
@@ -183,6 +188,7 @@ export function readRules(
   options: {
     readonly namespace: string | undefined;
     readonly "runtime-namespace"?: string | undefined;
+    readonly "sets-namespace"?: readonly string[];
     readonly "service-account": string;
     readonly store: string;
   },
@@ -200,6 +206,7 @@ export function readRules(
     leaderElect: given.has("leader-elect"),
     fleet: given.has("slots"),
     deployed: given.has("deployed"),
+    setNamespaces: (options["sets-namespace"] ?? []).map((each) => readNamespace(each, "--sets-namespace")),
     functionStatus: given.has("function-status"),
     tokenReview: given.has("token-review"),
   };

@@ -28,6 +28,8 @@ export interface RulesOptions {
   readonly store?: StoreKind;
   /** `--deployed`. */
   readonly deployed?: boolean;
+  /** `--sets-namespace`. */
+  readonly setNamespaces?: readonly string[];
   /** `--function-status`. */
   readonly functionStatus?: boolean;
   /** `--token-review`. */
@@ -99,7 +101,8 @@ export function runtimeRulesFor(manifest: FunctionManifest, kinds: KnownKinds, o
 
 /** Returns the rules that the runtime's account needs for any set of functions. */
 export function runtimeRules(options: RulesOptions): ScopedRule[] {
-  const { namespace, account, leaderElect, fleet, store, deployed, functionStatus, tokenReview } = options;
+  const { namespace, account, leaderElect, fleet, store, deployed, setNamespaces, functionStatus, tokenReview } =
+    options;
   const own = (apiGroup: string, resource: string, verbs: readonly string[], resourceNames?: readonly string[]) => ({
     apiGroups: [apiGroup],
     resources: [resource],
@@ -120,7 +123,10 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
     // Replicas and slots have their own Leases, whose names are not known in advance.
     ...(fleet ? [own("coordination.k8s.io", "leases", ["delete", "get", "list", "update"])] : []),
     ...(store === "kubernetes" ? [own("", "secrets", ["get", "update"], checkpointSecrets(account))] : []),
-    ...(deployed ? [own("", "configmaps", ["list", "watch"])] : []),
+    ...[...(deployed ? [namespace] : []), ...(setNamespaces ?? [])].map((each) => ({
+      ...own("", "configmaps", ["list", "watch"]),
+      namespace: each,
+    })),
     ...(functionStatus
       ? [
           own("watchfire.dev", "functions", ["create", "delete", "list", "patch"]),
