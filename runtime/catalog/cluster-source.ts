@@ -206,21 +206,25 @@ export class ClusterSource implements FunctionSource, Subscriber {
 
   /** If two sets have one function, that of the set whose name is first is used; `default` is last. */
   private merge(): void {
-    const names = [...this.sets.keys()].sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
+    const sets = [...this.sets.keys()].sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
     const owners = new Map<string, string>();
     const functions: FunctionOffer[] = [];
     const rejected: RejectedOffer[] = [];
     let twice: WatchfireError | undefined;
-    for (const set of names) {
-      const taken = this.sets.get(set)?.taken;
+    for (const set of sets) {
+      const { taken, refused = [] } = this.sets.get(set) ?? {};
+      const names = new Set(refused.map(({ name }) => name));
       const isFirst = (name = "") => {
         const owner = owners.get(name);
         if (owner !== undefined && !taken?.unlabelled) twice ??= twiceFault(name, owner, set);
         if (owner === undefined) owners.set(name, set);
         return owner === undefined;
       };
-      functions.push(...(taken?.functions ?? []).filter(({ manifest }) => isFirst(manifest.name)));
-      rejected.push(...(taken?.rejected ?? []).filter(({ name }) => isFirst(name)));
+      // A refused change leaves the version before it running.
+      const used = (taken?.functions ?? []).filter(({ manifest }) => !names.has(manifest.name));
+      functions.push(...used.filter(({ manifest }) => isFirst(manifest.name)));
+      const others = (taken?.rejected ?? []).filter(({ name }) => !names.has(name));
+      rejected.push(...[...refused, ...others].filter(({ name }) => isFirst(name)));
     }
     // A set that was never read may contain any function, so no function counts as removed.
     const complete = [...this.sets.values()].every(({ taken }) => taken !== undefined);

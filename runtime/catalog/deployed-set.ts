@@ -68,6 +68,11 @@ const none: TakenSet = { functions: [], rejected: [], codeBytes: 0, whole: true,
 export class DeployedSet {
   taken: TakenSet | undefined;
   fault: WatchfireError | undefined;
+  /**
+   * With limits: the functions of a version that cannot be used while the one before runs, so that its owner sees why. Otherwise
+   * empty.
+   */
+  refused: readonly RejectedOffer[] = [];
   /** Names of the ConfigMaps that its index named last. */
   wanted: readonly string[] = [];
   private readonly options: DeployedSetOptions;
@@ -82,12 +87,22 @@ export class DeployedSet {
 
   /**
    * Uses the functions that the index names now, if they are others and complete. `populated`: whether there are ConfigMaps of
-   * its functions. Returns true if other functions are in use now.
+   * its functions. Returns true if other functions are in use or refused now.
    */
   consider(populated: boolean): boolean {
+    const before = this.refused;
+    this.refused = [];
+    const isTaken = this.take(populated);
+    return isTaken || shownOf(before) !== shownOf(this.refused);
+  }
+
+  private take(populated: boolean): boolean {
     const { name, held, log } = this.options;
     const entries = this.entries(populated);
-    if (!entries) return false;
+    if (!entries) {
+      if (this.fault) this.refuse(this.taken?.functions ?? [], this.fault);
+      return false;
+    }
     const is = JSON.stringify(entries);
     this.wanted = entries.map(({ configMap }) => configMap);
     const opened = this.open(entries).map((each) => inSet(each, name));
@@ -96,7 +111,15 @@ export class DeployedSet {
     if (damage) {
       this.say(damage);
       // Without functions from before, each one is used or rejected on its own.
-      if (this.taken) return false;
+      if (this.taken) {
+        const rejected = opened.flatMap((each) => (each.type === "offer" ? [] : each.rejected));
+        this.refuse(
+          opened.flatMap((each) => (each.type === "offer" ? each.offer : [])),
+          damage,
+          rejected,
+        );
+        return false;
+      }
     }
     if (whole) this.fault = undefined;
     const { configMap } = held.index(this.index);
@@ -122,6 +145,17 @@ export class DeployedSet {
       this.options.took?.({ set: name, number, changed, isEmpty: entries.length === 0, isFirst: before === undefined });
     }
     return true;
+  }
+
+  /** Refuses functions because of a fault of their set, and others for their own faults. */
+  private refuse(
+    functions: readonly FunctionOffer[],
+    fault: WatchfireError,
+    rejected: readonly RejectedOffer[] = [],
+  ): void {
+    if (!this.options.room) return;
+    const refused = functions.map(({ manifest: { name, file }, origin }) => ({ name, file, faults: [fault], origin }));
+    this.refused = [...refused, ...rejected];
   }
 
   /** Opens the entries, until they need more than there is room for. Then none of them can be used. */
@@ -205,6 +239,9 @@ export class DeployedSet {
     this.options.log.error({ error: fault.message, kept }, "deployment not loaded");
   }
 }
+
+const shownOf = (refused: readonly RejectedOffer[]): string =>
+  JSON.stringify(refused.map(({ name, faults }) => [name, faults.map(({ message }) => message)]));
 
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
 

@@ -67,7 +67,10 @@ export class SharedSource implements FunctionSource {
 }
 
 /** Returns whether a function may be in a namespace whose sets could not be read, so that it does not count as removed. */
-export function mayBeUnread({ unreadNamespaces = [] }: FunctionSet, functionName: string): boolean {
+export function mayBeUnread(
+  { unreadNamespaces = [] }: Pick<FunctionSet, "unreadNamespaces">,
+  functionName: string,
+): boolean {
   const { namespace } = placeOfFunction(functionName);
   return namespace !== undefined && unreadNamespaces.includes(namespace);
 }

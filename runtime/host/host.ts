@@ -46,7 +46,7 @@ import type { Trouble } from "./live-function.ts";
 import { mergedStatus, mergedUnloaded, withStill, worstShards } from "./merged-status.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Partition } from "./partition.ts";
-import { publicationOf } from "./publication.ts";
+import { publicationIn, publicationOf } from "./publication.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
 import { SoleOwner } from "./sole-owner.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
@@ -77,7 +77,7 @@ export class Host {
   private readonly ownSource: FunctionSource;
   private readonly code: FunctionCode | undefined;
   private readonly ownership: Ownership;
-  private readonly publisher: StatusPublisher | undefined;
+  private readonly publishers: readonly StatusPublisher[];
   /** The log of changes that somebody asked for. */
   private readonly audit: AuditLog;
   /** The sessions of the console; `undefined` without a console. */
@@ -115,10 +115,12 @@ export class Host {
       dataDir: this.dataDir,
       stopping: this.stopping.signal,
       onLost: this.losing.resolve,
-      known: () => this.publisher?.start(),
+      known: () => {
+        for (const publisher of this.publishers) publisher.start();
+      },
     };
     this.ownership = slots === undefined ? new SoleOwner(parts, journal) : new FleetOwner(parts, slots);
-    this.publisher = this.statusPublisher();
+    this.publishers = this.statusPublishers();
     this.controlApi = createControlApi({
       acting: (name) => this.acting(name, "the function is"),
       elsewhere: (name) => this.ownership.elsewhere(name),
@@ -241,7 +243,7 @@ export class Host {
     log.info({}, "draining");
     this.stopping.abort();
     for (const partition of this.partitions) partition.freeze();
-    await this.publisher?.close();
+    await Promise.all(this.publishers.map((publisher) => publisher.close()));
     const clean = await this.ownership.drain();
     await this.close(clean ?? false);
     log.info({ clean }, "drained");
@@ -256,7 +258,7 @@ export class Host {
     for (const partition of this.partitions) partition.halt();
     await this.ownership.halt();
     for (const partition of this.partitions) partition.halt();
-    await this.publisher?.close();
+    await Promise.all(this.publishers.map((publisher) => publisher.close()));
     await this.close(false);
   }
 
@@ -535,14 +537,16 @@ export class Host {
     return AuditLog.on(log, clock, objects && new EventsOfFunctions({ transport, namespace, objects, clock, log }));
   }
 
-  /** Creates the publisher of Function objects, if enabled. It only writes while the Lease is held, if there is one. */
-  private statusPublisher(): StatusPublisher | undefined {
-    const { functionStatus, transport, namespace, account = runtimeAccount, clock, log } = this.options;
-    if (!functionStatus) return undefined;
+  /** Creates the publishers of Function objects, if enabled. They only write while the Lease is held, if there is one. */
+  private statusPublishers(): StatusPublisher[] {
+    const { functionStatus, transport, namespace: home, account = runtimeAccount, clock, log } = this.options;
+    if (!functionStatus) return [];
     const { elector } = this.components;
     const withheld = () => (elector?.holds === false ? lostError("what was to be written was not") : undefined);
-    const objects = new FunctionObjects(transport, namespace, account, elector && withheld);
-    const read = () => publicationOf(this.ownership, this.status().functions);
-    return new StatusPublisher({ objects, account, read, clock, log });
+    return [undefined, ...(this.options.setNamespaces ?? [])].map((namespace) => {
+      const objects = new FunctionObjects(transport, namespace ?? home, account, elector && withheld);
+      const read = () => publicationIn(namespace, publicationOf(this.ownership, this.status().functions));
+      return new StatusPublisher({ objects, account, read, clock, log });
+    });
   }
 }

@@ -31,6 +31,7 @@ export class LiveFunctions {
   private offers: readonly FunctionOffer[] = [];
   private refused: readonly RejectedOffer[] = [];
   private isComplete = false;
+  unreadNamespaces: readonly string[] = [];
   private isLoaded = false;
   private frozen = false;
 
@@ -57,9 +58,9 @@ export class LiveFunctions {
     return this.refused;
   }
 
-  /** True if the last read returned all functions. */
-  get complete(): boolean {
-    return this.isComplete;
+  /** True if the last read would have returned a function of this name, if there is one. */
+  isKnown(functionName: string): boolean {
+    return this.isComplete && !mayBeUnread(this, functionName);
   }
 
   /** True once the functions were started for the first time. */
@@ -94,6 +95,7 @@ export class LiveFunctions {
     await Promise.all(functions.map((offer) => this.offer(active, offer, mended.has(offer) ? "mended" : "added")));
     if (complete) await active.dispatcher.retireOthers((name) => present.has(name) || mayBeUnread(set, name));
     this.isComplete = complete;
+    this.unreadNamespaces = set.unreadNamespaces ?? [];
     this.isLoaded = true;
   }
 

@@ -129,8 +129,10 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
     })),
     ...(functionStatus
       ? [
-          own("watchfire.dev", "functions", ["create", "delete", "list", "patch"]),
-          own("watchfire.dev", "functions/status", ["patch"]),
+          ...[namespace, ...(setNamespaces ?? [])].flatMap((each) => [
+            { ...own("watchfire.dev", "functions", ["create", "delete", "list", "patch"]), namespace: each },
+            { ...own("watchfire.dev", "functions/status", ["patch"]), namespace: each },
+          ]),
           // Changes that somebody asked for are Events on the objects.
           own("", "events", ["create"]),
         ]

@@ -93,7 +93,11 @@ async function fixture() {
   /** Names functions whose ConfigMaps are there. */
   const restore = (set: string, ...functions: readonly Made[]) =>
     write(indexConfigMap({ account, namespace, set }, indexData(functions.map(pack).map(entryOf))));
-  return { clock, deploy, restore, names, said, shared, signal, changes: () => changes };
+  const refused = async () =>
+    (await shared.read(signal)).rejected.flatMap(({ name, faults: [fault] }) =>
+      fault?.code === "WF_DEPLOYED_LIMIT" ? (name ?? "") : [],
+    );
+  return { clock, deploy, restore, names, refused, said, shared, signal, changes: () => changes };
 }
 
 test("a function has its namespace in its name, its group, its file and its origin, and shares nothing with another's", async () => {
@@ -138,13 +142,16 @@ test.each<[string, readonly Made[], string]>([
 });
 
 test("a set that waits for room is used once another set has less", async () => {
-  const { clock, deploy, names } = await fixture();
+  const { clock, deploy, names, refused } = await fixture();
   deploy("second", { name: "c" });
   deploy("first", { name: "a" }, { name: "b" });
   await clock.advance(1_000);
   deploy("second", { name: "c" }, { name: "d" });
   await clock.advance(1_000);
-  expect(await names()).toEqual(["a.team-a", "b.team-a", "c.team-a"]);
+  expect([await names(), await refused()]).toEqual([
+    ["a.team-a", "b.team-a"],
+    ["c.team-a", "d.team-a"],
+  ]);
   deploy("first", { name: "a" });
   await clock.advance(1_000);
   expect(await names()).toEqual(["a.team-a", "c.team-a", "d.team-a"]);

@@ -11,6 +11,7 @@ import { until } from "../tools/until.ts";
 import { RuntimeProcess } from "../tools/watchfire-process.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+const definition = join(import.meta.dirname, "../../deploy/chart/files/functions.watchfire.dev.yaml");
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 
 const { access } = inject("shared");
@@ -59,16 +60,26 @@ describe("a runtime that two teams share", () => {
     spec: { permissions: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["patch"], namespaces: [namespace] }] },
   });
 
+  let asked = 0;
   const ask = (namespace: string, name: string, word: string) =>
     admin.apply(
       `/api/v1/namespaces/${namespace}/configmaps/${name}`,
-      { apiVersion: "v1", kind: "ConfigMap", metadata: { name, labels: { ask: "yes" } }, data: { ask: word } },
+      {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name, labels: { ask: "yes" } },
+        data: { ask: word, at: String(asked++) },
+      },
       "person",
     );
 
-  const answered = (namespace: string, name: string, word: string) =>
+  /** Asks until the team's present code, which may still be on its way, answers. */
+  const isAnswered = (namespace: string, name: string, word: string) =>
     eventually(
-      () => admin.get(`/api/v1/namespaces/${namespace}/configmaps/${name}`),
+      async () => {
+        await ask(namespace, name, word);
+        return admin.get(`/api/v1/namespaces/${namespace}/configmaps/${name}`);
+      },
       (configMap: Body) => configMap.data.answer === word,
     );
 
@@ -100,7 +111,15 @@ describe("a runtime that two teams share", () => {
     await bind(namespace, "everything", [everything], { kind: "ServiceAccount", name: "pipeline", namespace });
     // As the chart does for `sets.namespaces`.
     const reads = { apiGroups: [""], resources: ["configmaps"], verbs: ["list", "watch"] };
-    await bind(namespace, "watchfire-sets", [reads], { kind: "ServiceAccount", name: "watchfire", namespace: home });
+    const shows = [
+      { apiGroups: ["watchfire.dev"], resources: ["functions"], verbs: ["create", "delete", "list", "patch"] },
+      { apiGroups: ["watchfire.dev"], resources: ["functions/status"], verbs: ["patch"] },
+    ];
+    await bind(namespace, "watchfire-sets", [reads, ...shows], {
+      kind: "ServiceAccount",
+      name: "watchfire",
+      namespace: home,
+    });
     const named = { metadata: { name: "watchfire-runtime" }, data: { namespace: home } };
     await admin.post(`/api/v1/namespaces/${namespace}/configmaps`, named);
     const kubeconfig = join(folder, `${name}.kubeconfig`);
@@ -108,6 +127,17 @@ describe("a runtime that two teams share", () => {
     await writeFile(kubeconfig, kubeconfigOf(own, namespace));
     return { namespace, kubeconfig };
   }
+
+  /** Returns what `kubectl get functions` shows a team of a function: whether it is ready, and why. */
+  const shownTo = async (by: Team, name: string): Promise<string> => {
+    const path = `/apis/watchfire.dev/v1alpha1/namespaces/${by.namespace}/functions/${name}`;
+    const { status, body } = await admin.reply("GET", path);
+    const { conditions = [], reason = "", message = "" } = (body as Body)?.status ?? {};
+    const ready = conditions.find(({ type }: Body) => type === "Ready")?.status;
+    return status === 200 ? `${ready} ${reason} ${message}` : String(status);
+  };
+  const isShown = (by: Team, name: string, words: string) =>
+    until(`the team is shown ${words}`, 30_000, async () => (await shownTo(by, name)).includes(words));
 
   const reported = async (name: string): Promise<Body | undefined> =>
     ((await (await runtime.read("/status")).json()) as Body).functions.find((each: Body) => each.name === name);
@@ -117,7 +147,10 @@ describe("a runtime that two teams share", () => {
     outside = await createNamespace();
     folder = await mkdtemp(join(tmpdir(), "watchfire-shared-"));
     await mkdir(join(folder, "none"));
-    const rights = await watchfire("rbac", "--functions", join(folder, "none"), "--namespace", home, "--deployed");
+    await new Kubectl(home).ok(["apply", "-f", definition]);
+    removeAtEnd("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/functions.watchfire.dev");
+    const flags = ["--namespace", home, "--deployed", "--function-status"];
+    const rights = await watchfire("rbac", "--functions", join(folder, "none"), ...flags);
     await new Kubectl(home).ok(["apply", "-f", "-"], rights);
     a = await team("a");
     b = await team("b");
@@ -134,7 +167,7 @@ describe("a runtime that two teams share", () => {
     const own = { url: access.url, ca: access.ca, token: await tokenOf(home, "watchfire") };
     await writeFile(join(folder, "runtime"), kubeconfigOf(own, home));
     const shares = [a, b].flatMap(({ namespace }) => ["--sets-namespace", namespace]);
-    const more = ["--deployed", "--identity", "function", ...shares, "--sets-functions", "3"];
+    const more = ["--deployed", "--function-status", "--identity", "function", ...shares, "--sets-functions", "3"];
     runtime = new RuntimeProcess(folder, join(folder, "runtime"), join(folder, "none"), more);
     await runtime.start();
   });
@@ -153,24 +186,21 @@ describe("a runtime that two teams share", () => {
     }
     expect(await deploy(a, "a")).toMatch(/^greet +created/);
     expect(await deploy(b, "b")).toMatch(/^greet +created/);
-    await ask(a.namespace, "one", "from a");
-    await ask(b.namespace, "one", "from b");
-    const answer = await answered(a.namespace, "one", "from a");
-    await answered(b.namespace, "one", "from b");
+    const answer = await isAnswered(a.namespace, "one", "from a");
+    await isAnswered(b.namespace, "one", "from b");
     const managers = (answer.metadata as unknown as Body).managedFields.map(({ manager }: Body) => manager);
     expect(managers).toContain(`watchfire:greet.${a.namespace}`);
     expect((await reported(`greet.${b.namespace}`))?.ready).toBe(true);
+    for (const by of [a, b]) await isShown(by, "greet", "True");
   });
 
   it("goes back to a team's earlier revision, and leaves the other team's alone", async () => {
     const { body, spec } = answers("from a again", a.namespace);
     await define("a", "greet", body, a.namespace, spec);
     expect(await deploy(a, "a")).toMatch(/^greet +changed/);
-    await ask(a.namespace, "two", "from a again");
-    await answered(a.namespace, "two", "from a again");
+    await isAnswered(a.namespace, "two", "from a again");
     expect(await command("rollback", a)).toMatch(/^greet +changed/);
-    await ask(a.namespace, "three", "from a");
-    await answered(a.namespace, "three", "from a");
+    await isAnswered(a.namespace, "three", "from a");
     const { revisions } = JSON.parse(await command("revisions", b, "-o", "json"));
     expect(revisions).toHaveLength(1);
   });
@@ -180,8 +210,7 @@ describe("a runtime that two teams share", () => {
     await expect(deploy(intruder, "b")).rejects.toThrow("WF_DEPLOYED_REFUSED");
     await expect(command("rollback", intruder)).rejects.toThrow(/is not allowed|cannot get|WF_DEPLOYED_REFUSED/);
     await expect(command("undeploy", intruder, "--yes")).rejects.toThrow("WF_DEPLOYED_REFUSED");
-    await ask(a.namespace, "four", "from a");
-    await answered(a.namespace, "four", "from a");
+    await isAnswered(a.namespace, "four", "from a");
   });
 
   describe("and a function whose account may not see what its trigger names", () => {
@@ -251,9 +280,7 @@ describe("a runtime that two teams share", () => {
       await isForbidden();
       expect(await isSubscribed()).toBe(false);
       expect((await seen("before")).status).toBe(404);
-      expect((await reported(`spy.${b.namespace}`))?.message).toContain(
-        `may not list configmaps in namespace "${outside}"`,
-      );
+      await isShown(b, "spy", `may not list configmaps in namespace "${outside}"`);
     });
 
     it("sees what is there once its account may list and watch it", async () => {
@@ -274,8 +301,7 @@ describe("a runtime that two teams share", () => {
       await isForbidden();
       expect(await isSubscribed()).toBe(false);
       await ask(outside, "meanwhile", "anything");
-      await ask(b.namespace, "five", "from b");
-      await answered(b.namespace, "five", "from b");
+      await isAnswered(b.namespace, "five", "from b");
       expect((await seen("meanwhile")).status).toBe(404);
       await permit(["list", "watch"]);
       await sees("meanwhile");
@@ -298,11 +324,10 @@ describe("a runtime that two teams share", () => {
       return deployment?.message.includes("WF_DEPLOYED_LIMIT") && deployment.message;
     });
     expect(said).toContain(`the set main has 4 functions, and namespace ${a.namespace} has room for 3`);
-    expect(await reported(`beyond.${a.namespace}`)).toBeUndefined();
-    await ask(a.namespace, "six", "from a again");
-    await answered(a.namespace, "six", "from a again");
-    await ask(b.namespace, "six", "from b");
-    await answered(b.namespace, "six", "from b");
+    await isShown(a, "beyond", "False DeploymentDamaged WF_DEPLOYED_LIMIT");
+    await isShown(a, "greet", "True ChangeRefused the change is refused, the old version runs on: WF_DEPLOYED_LIMIT");
+    await isAnswered(a.namespace, "six", "from a again");
+    await isAnswered(b.namespace, "six", "from b");
   });
 
   it("removes one team's functions when that team undeploys them, and no other's", async () => {
@@ -311,7 +336,6 @@ describe("a runtime that two teams share", () => {
       const report = await reported(`greet.${a.namespace}`);
       return report === undefined || report.reason === "Suspended";
     });
-    await ask(b.namespace, "seven", "from b");
-    await answered(b.namespace, "seven", "from b");
+    await isAnswered(b.namespace, "seven", "from b");
   });
 });

@@ -47,11 +47,10 @@ const unbuilt: ReadonlySet<StatusReason> = new Set([
 ]);
 
 export function specOf(account: string, origin: Origin): FunctionSpec {
-  const place = origin.type === "config-map" && origin.namespace !== undefined ? { namespace: origin.namespace } : {};
   const source =
     origin.type === "folder"
       ? { folder: { manifest: origin.manifest }, configMap: null }
-      : { configMap: { name: origin.name, sha256: origin.sha256, set: origin.set, ...place }, folder: null };
+      : { configMap: { name: origin.name, sha256: origin.sha256, set: origin.set }, folder: null };
   return { runtime: account, source };
 }
 

@@ -2,7 +2,7 @@ import { type Clock, pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { Origin } from "../../catalog/function-source.ts";
 import { ApiError } from "../../kube/api-error.ts";
-import { dnsSubdomain } from "../../kube/names.ts";
+import { dnsLabel } from "../../kube/names.ts";
 import type { Logger } from "../../observe/log.ts";
 import {
   type Condition,
@@ -140,7 +140,7 @@ export class StatusPublisher {
     let tried = 0;
     for (const each of publication.functions) {
       const { name } = each.report;
-      if (!dnsSubdomain.test(name) || each.isStill?.() === false) continue;
+      if (!dnsLabel.test(name) || each.isStill?.() === false) continue;
       tried++;
       const denial = await this.unlessRefused(name, async () => {
         if (each.sharing?.isFirst === false) await this.publishShare(each.report, each.sharing, signal);
