@@ -12,7 +12,7 @@ export function functionAccount(account: string, functionName: string): string {
 }
 
 /** A function by the name in its manifest, and the namespace of its set; `undefined`: the runtime's own. */
-export interface FunctionPlace {
+interface FunctionPlace {
   readonly name: string;
   readonly namespace: string | undefined;
 }

@@ -6,7 +6,7 @@ import { functionAccount, placeOfFunction } from "./account.ts";
 interface FunctionAccountsParts {
   /** The runtime's connection, whose account may create the functions' tokens. */
   readonly transport: SharedTransport;
-  /** The runtime's namespace, which has the accounts of its own functions. Those of other sets are in their set's namespace. */
+  /** The runtime's namespace, which has the accounts of the functions there. Others are in their set's namespace. */
   readonly namespace: string;
   /** The runtime's ServiceAccount, whose name is the prefix of theirs. */
   readonly account: string;

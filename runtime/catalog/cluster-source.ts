@@ -21,13 +21,15 @@ const explained: ReadonlySet<SourceState> = new Set(["missing", "forbidden", "de
 
 const nothing = { functions: [], rejected: [], faults: [] } as const;
 
-/** What the sets of one namespace may have together. */
+/** Limits of the sets of one namespace, together. */
 export interface SetLimits {
   readonly functions: number;
   /** Limit of the sum of their `resources.memory`, in bytes. */
   readonly memoryBytes: number;
   /** Limit of their code, unpacked, in bytes. */
   readonly codeBytes: number;
+  /** Limit of their trust groups, each of which takes a process. */
+  readonly groups: number;
   /** Limit of their ConfigMaps, in bytes. */
   readonly heldBytes: number;
   /** Shortest time between two looks at what was deployed, in milliseconds. */
@@ -182,7 +184,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
       again = false;
       for (const [name, set] of sets) again = set.consider(populated.has(name)) || again;
       changed ||= again;
-      // What one set leaves may be what another waits for.
+      // Another set may have waited for the room that one leaves.
     } while (again && limits);
     held.forgetOpened(new Set([...sets.values()].flatMap(({ wanted }) => wanted)));
     if (!changed) return;
@@ -191,7 +193,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
   }
 
   /** Returns what the other sets leave of the limits. */
-  private room({ functions, memoryBytes, codeBytes }: SetLimits, set: string): SetRoom {
+  private room({ functions, memoryBytes, codeBytes, groups }: SetLimits, set: string): SetRoom {
     const others = [...this.sets].flatMap(([name, { taken }]) => (name === set || !taken ? [] : taken));
     const sum = (of: (taken: (typeof others)[number]) => number) => others.reduce((all, each) => all + of(each), 0);
     return {
@@ -201,6 +203,8 @@ export class ClusterSource implements FunctionSource, Subscriber {
         memoryBytes -
         sum((each) => each.functions.reduce((all, { manifest }) => all + manifest.resources.memoryBytes, 0)),
       codeBytes: codeBytes - sum((each) => each.codeBytes),
+      mostGroups: groups,
+      groups: new Set(others.flatMap((each) => each.functions.map(({ manifest }) => manifest.trustGroup))),
     };
   }
 

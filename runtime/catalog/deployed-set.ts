@@ -9,14 +9,17 @@ import { indexName, setLabel } from "./names.ts";
 import { damaged, inSet, type OpenedFunction } from "./opened-function.ts";
 import { placeOf } from "./packed-function.ts";
 
-/** What is left for one set of a namespace. */
+/** The room that is left for one set of a namespace. */
 export interface SetRoom {
   readonly namespace: string;
   readonly functions: number;
-  /** Of `resources.memory`, in bytes. */
+  /** Sum of `resources.memory`, in bytes. */
   readonly memoryBytes: number;
-  /** Of code, unpacked. */
+  /** Bytes of code, unpacked. */
   readonly codeBytes: number;
+  /** Most trust groups of the namespace, and those of its other sets. */
+  readonly mostGroups: number;
+  readonly groups: ReadonlySet<string | undefined>;
 }
 
 interface DeployedSetOptions {
@@ -26,7 +29,7 @@ interface DeployedSetOptions {
   /** Verifies the index. Default: every index is accepted. */
   readonly trust: IndexTrust | undefined;
   readonly log: Pick<Logger, "error" | "info">;
-  /** Returns what its functions may have, beside those of the other sets. Default: there are no limits. */
+  /** Returns the room that other sets leave. Default: there are no limits. */
   readonly room?: (() => SetRoom) | undefined;
   /** Called when other code is in use. Default: nobody is notified. */
   readonly took?: ((revision: TakenRevision) => void) | undefined;
@@ -158,7 +161,7 @@ export class DeployedSet {
     this.refused = [...refused, ...rejected];
   }
 
-  /** Opens the entries, until they need more than there is room for. Then none of them can be used. */
+  /** Opens the entries, until they need more than there is room for. Then no entry can be used. */
   private open(entries: readonly IndexEntry[]): readonly OpenedFunction[] {
     const { name, held, room: roomOf } = this.options;
     const room = roomOf?.();
@@ -172,6 +175,7 @@ export class DeployedSet {
     const opened: OpenedFunction[] = [];
     let memoryBytes = 0;
     let codeBytes = 0;
+    const groups = new Set(room?.groups);
     for (const entry of entries) {
       const each = held.open(entry);
       opened.push(each);
@@ -182,6 +186,10 @@ export class DeployedSet {
         return refused(
           fault("functions with more `resources.memory` together", `${mebibytes(room.memoryBytes)} of it`),
         );
+      }
+      groups.add(each.offer.manifest.trustGroup);
+      if (groups.size > room.mostGroups) {
+        return refused(fault("more trust groups", `${room.mostGroups} groups, the one without a name among them`));
       }
       if (codeBytes > room.codeBytes) return refused(fault("more code", `${mebibytes(room.codeBytes)} of it`));
     }

@@ -48,7 +48,7 @@ export interface FunctionSet {
   readonly rejected: readonly RejectedOffer[];
   /** Names of other existing functions; their checkpoints stay and their running versions continue. */
   readonly withheld?: readonly string[];
-  /** Other namespaces whose sets are not known: none of their functions counts as removed. Default: all are known. */
+  /** Other namespaces whose sets are not known: no function of theirs counts as removed. Default: all are known. */
   readonly unreadNamespaces?: readonly string[];
   /** Why the source itself could not be read, if so. */
   readonly faults: readonly WatchfireError[];

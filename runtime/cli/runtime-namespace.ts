@@ -17,7 +17,7 @@ const schema = z.looseObject({ data: z.looseObject({ namespace: z.string().regex
 
 /**
  * Returns the rules' options with the namespace of the runtime that the sets' namespace shares: as given, or as the chart wrote it
- * into a ConfigMap there. Unchanged if there is none, or it may not be read.
+ * into a ConfigMap there. Unchanged if the ConfigMap is missing, or may not be read.
  */
 export async function withRuntimeNamespace<R extends RulesOptions>(rules: R, transport: KubeTransport): Promise<R> {
   if (rules.runtimeNamespace !== undefined) return rules;

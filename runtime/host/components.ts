@@ -80,9 +80,9 @@ export interface RuntimeOptions {
   readonly reserved?: readonly string[] | undefined;
   /** Run the functions that `watchfire deploy` wrote into the runtime's namespace, in addition to the folder's. Default false. */
   readonly deployed?: boolean;
-  /** Other namespaces whose deployed functions run too, each with accounts of its namespace. Needs `accounts`. Default: there are none. */
+  /** Other namespaces whose deployed functions run too, each with accounts of its namespace. Needs `accounts`. Default: only the own namespace. */
   readonly setNamespaces?: readonly string[];
-  /** What the sets of each of those namespaces may have together. Default: 20 functions with 2 GiB of `resources.memory`. */
+  /** Limits of the sets of each of those namespaces, together. Default: 20 functions with 2 GiB of `resources.memory`. */
   readonly setLimits?: Partial<Pick<SetLimits, "functions" | "memoryBytes">>;
   /** Run only code signed with one of these keys, both from the folder and deployed. Default: any code. */
   readonly trust?: TrustedKeys | undefined;

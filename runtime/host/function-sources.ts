@@ -17,8 +17,9 @@ import type { RuntimeOptions } from "./components.ts";
 const sharedLimits: SetLimits = {
   functions: 20,
   memoryBytes: 2 * 2 ** 30,
-  codeBytes: 32 * 2 ** 20,
-  heldBytes: 32 * 2 ** 20,
+  codeBytes: 16 * 2 ** 20,
+  groups: 4,
+  heldBytes: 8 * 2 ** 20,
   restMs: 1_000,
 };
 

@@ -24,7 +24,7 @@ const everyMs = 8_000;
 const suspicionMs = 1_000;
 /**
  * How long a function of a shared runtime's set may see what it sees without an answer that it still may, in milliseconds. Its
- * questions may be refused while the runtime's watches go on, for example because it makes too many requests itself.
+ * questions may be refused while the runtime's watches continue, for example because it makes too many requests itself.
  */
 const unconfirmedMs = 60_000;
 /** Functions checked concurrently, so that one slow answer does not delay the round. */

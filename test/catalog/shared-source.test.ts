@@ -17,6 +17,7 @@ const limits: SetLimits = {
   functions: 3,
   memoryBytes: 256 * 2 ** 20,
   codeBytes: 4 * 2 ** 20,
+  groups: 2,
   heldBytes: 2 ** 20,
   restMs: 1_000,
 };
@@ -123,6 +124,14 @@ test.each<[string, readonly Made[], string]>([
     "memory",
     [{ name: "a", memory: "256Mi" }],
     "more `resources.memory` together, and namespace team-a has room for 192 MiB",
+  ],
+  [
+    "groups",
+    [
+      { name: "a", group: "one" },
+      { name: "b", group: "two" },
+    ],
+    "the set second has more trust groups, and namespace team-a has room for 2 groups",
   ],
   ["code", [{ name: "a", length: 5 * 2 ** 20 }], "the set second has more code"],
 ])("a set for which there is not enough room (%s) changes nothing, and says so", async (_, beyond, words) => {
