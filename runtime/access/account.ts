@@ -25,8 +25,9 @@ export const qualifiedName = (name: string, namespace: string): string => `${nam
 
 /** Returns the parts of a function's name in the runtime. */
 export function placeOfFunction(functionName: string): FunctionPlace {
-  const [name = "", namespace] = functionName.split(".");
-  return { name, namespace };
+  const dot = functionName.indexOf(".");
+  if (dot < 0) return { name: functionName, namespace: undefined };
+  return { name: functionName.slice(0, dot), namespace: functionName.slice(dot + 1) };
 }
 
 /** Returns the name, or its beginning with a hash of the whole if it is longer than `limit`. Deterministic. */
