@@ -220,3 +220,13 @@ test("of a kind that was served once it is known where its Events lie, also whil
   }
   expect(known).toEqual([undefined, undefined, false, false]);
 });
+
+test("the kind of what a function keeps in memory is looked up as that of a trigger", async () => {
+  const resource = { group: "my.domain", version: "v1", plural: "myapps", kind: "MyApp", namespaced: true };
+  const kindsOf = rememberedKinds({
+    resolve: async () => ({ type: "Served", resource: { ...resource, verbs: [], subresources: [] } }),
+  });
+  const { name: _, ...read } = trigger({ apiVersion: "my.domain/v1", kind: "MyApp" });
+  const kinds = await kindsOf(manifestOf({ reads: [{ ...read, indexes: [] }] }));
+  expect(kinds("my.domain/v1", "MyApp")?.plural).toBe("myapps");
+});
