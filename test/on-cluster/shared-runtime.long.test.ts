@@ -281,6 +281,10 @@ describe("a runtime that two teams share", () => {
       expect(await isSubscribed()).toBe(false);
       expect((await seen("before")).status).toBe(404);
       await isShown(b, "spy", `may not list configmaps in namespace "${outside}"`);
+      const explained = await watchfire(
+        ...["explain", `spy.${b.namespace}`, `${outside}/before`, "--data", join(folder, "data")],
+      );
+      expect(explained).toContain(`function spy.${b.namespace} is not ready, Forbidden: WF_DEPLOYED_FORBIDDEN`);
     });
 
     it("sees what is there once its account may list and watch it", async () => {
