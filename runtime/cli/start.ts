@@ -17,6 +17,7 @@ import { FunctionLog } from "../observe/function-log.ts";
 import { createLog } from "../observe/log.ts";
 import { standardOutput } from "../observe/log-output.ts";
 import { LogWriter } from "../observe/log-writer.ts";
+import { readTraceSettings } from "../observe/traces/settings.ts";
 import { executorProgram } from "../sandbox/executor-program.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { candidate } from "./candidate.ts";
@@ -103,6 +104,10 @@ export const start = command({
     if (identity !== "runtime" && identity !== "function") {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--identity takes runtime or function", actual: identity });
     }
+    const traces = readTraceSettings(environment.variables, {
+      namespace: environment.podNamespace,
+      pod: environment.podName,
+    });
     const cacheLimit = readSize("--cache-limit", options["cache-limit"]);
     const history = readHistory(options);
     const store = readStore(options.store);
@@ -159,6 +164,7 @@ export const start = command({
         console: given.has("console"),
         flags: flagsOf(start, invocation),
         proxies: environment.variables,
+        traces,
         jitless,
         cacheLimit,
         history,
