@@ -24,7 +24,16 @@ import { candidate } from "./candidate.ts";
 import { command, flagsOf } from "./command.ts";
 import { letterCommandFor } from "./letter-command.ts";
 import { natsOptions, readNats } from "./nats-options.ts";
-import { readAccount, readFolder, readHistory, readListen, readName, readNamespace, readSize } from "./operand.ts";
+import {
+  readAccount,
+  readFolder,
+  readHistory,
+  readLeaseDuration,
+  readListen,
+  readName,
+  readNamespace,
+  readSize,
+} from "./operand.ts";
 import { data, functions, historyAge, historySize, kubeconfig, listen, serviceAccount } from "./options.ts";
 import { stopSignal } from "./signals.ts";
 import { readStore } from "./store-limits.ts";
@@ -56,6 +65,11 @@ export const start = command({
     "service-account": serviceAccount,
     "leader-elect": {
       summary: "works only while it holds the runtime's Lease, and is a standby otherwise",
+    },
+    "lease-duration": {
+      value: "TIME",
+      summary: "time after the last renewal for which no other replica takes the Lease, from 10s to 2m",
+      default: "10s",
     },
     store: {
       value: "WHERE",
@@ -120,6 +134,7 @@ export const start = command({
         what: `--store ${store} needs --leader-elect: every runtime that can reach the store may write it`,
       });
     }
+    const lasting = readLeaseDuration(options["lease-duration"]);
     const slots = readSlots(options.slots, store);
     const socket = options["executor-socket"];
     const jitless = given.has("jitless");
@@ -190,7 +205,11 @@ export const start = command({
         if (elects) reportEmpty();
         log.info({}, "ready");
       };
-      await serve({ ...runs, slots, ...(elects && { election: candidate(environment) }) }, stop, begin);
+      await serve(
+        { ...runs, slots, ...(elects && { election: { ...candidate(environment), leaseMs: lasting } }) },
+        stop,
+        begin,
+      );
     } catch (error) {
       const isLost = error instanceof WatchfireError && error.code === "WF_LEASE_LOST";
       if (isLost && environment.isInPod && !stop.aborted) {

@@ -27,7 +27,7 @@ import type { DeadLetters } from "../journal/dead-letters.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { Elector, lostError } from "../lease/elector.ts";
+import { Elector, type ElectorOptions, lostError } from "../lease/elector.ts";
 import { leaseApi } from "../lease/lease-api.ts";
 import type { FunctionManifest, Selection } from "../manifest/function.ts";
 import type { NatsPlace } from "../migrate/open-journal.ts";
@@ -146,7 +146,7 @@ export interface RuntimeOptions {
 }
 
 /** A replica that competes for the Lease. */
-export interface Candidate {
+export interface Candidate extends Pick<ElectorOptions, "leaseMs"> {
   /** Replicas wait for a Lease of another identity. One with the same identity counts as dead. In a pod: `<pod>_<its uid>`. */
   readonly identity: string;
   /** Name of the pod or the machine, which identifies checkpoints on a volume. */
@@ -370,15 +370,16 @@ const showUnsent =
 
 function electorFor(
   { transport, namespace, account = runtimeAccount, slots, nats, clock, random, log }: RuntimeOptions,
-  { identity, pod }: Candidate,
+  { identity, pod, leaseMs }: Candidate,
 ): Elector {
+  const lasting = leaseMs === undefined ? {} : { leaseMs };
   const label = accountLabel(account);
   if (slots !== undefined) {
     const api = fleetLeases(transport, { namespace, account, label }).member(identity);
-    return new Elector({ api, identity, clock, random, log, makesAgain: true });
+    return new Elector({ api, identity, clock, random, log, makesAgain: true, ...lasting });
   }
   const api = leaseApi(transport, namespace, account);
-  return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod, nats) });
+  return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod, nats), ...lasting });
 }
 
 /** Closes all components. */
