@@ -4,6 +4,7 @@ import { FunctionAccounts } from "../access/function-accounts.ts";
 import { systemClock } from "../base/clock.ts";
 import { type Environment, readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { version } from "../base/version.ts";
 import { Builders } from "../bundle/builders.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
@@ -207,7 +208,7 @@ export const start = command({
         logWriter,
       };
       const begin = async (runtime: Host) => {
-        log.info({ cluster: transport.description, url: runtime.url }, "started");
+        log.info({ version, cluster: transport.description, url: runtime.url }, "started");
         if (elects) log.info({}, slots === undefined ? "running for the lease" : "joining the fleet");
         const reportEmpty = () => {
           const looked = [
