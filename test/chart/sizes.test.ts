@@ -16,7 +16,7 @@ type Resources = Readonly<Record<"requests" | "limits", { readonly memory: strin
 
 const sizes = parse(readFileSync(join(chart, "files/sizes.yaml"), "utf8")) as Readonly<Record<string, Size>>;
 
-/** What a release's pod has of a size. */
+/** Returns the parts of a rendered pod that a size sets. */
 async function sizeOf(...values: readonly string[]) {
   const { watchfire, executor } = containers(await render(...(values.length > 0 ? ["--set", values.join()] : [])));
   const option = (name: string) =>

@@ -259,7 +259,7 @@ bring a second pod first, which waits for the first to end, and would leave the 
 {{- end -}}
 
 {{/*
-What `size` sets, as YAML with `resources`, `executor`, `cacheLimit` and `historySize`; the release's own values take precedence.
+Values that `size` sets, as YAML with `resources`, `executor`, `cacheLimit` and `historySize`; the release's own values take precedence.
 Helm removes null from a value that has a default, so `resources: null` means that the container has no resources.
 */}}
 {{- define "watchfire.sized" -}}
