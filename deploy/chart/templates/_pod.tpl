@@ -1,6 +1,7 @@
 {{/* The pod of a StatefulSet, and of a Deployment where replicas share the functions: of (list $ KIND). */}}
 {{- define "watchfire.pod" -}}
 {{- $isClaimed := eq (last .) "StatefulSet" }}
+{{- $sized := include "watchfire.sized" (first .) | fromYaml }}
 {{- with first . }}
 metadata:
   labels:
@@ -68,8 +69,8 @@ spec:
         {{- if include "watchfire.tokenReview" . }}
         - --token-review
         {{- end }}
-        - --cache-limit={{ .Values.cacheLimit }}
-        - --history-size={{ .Values.history.size }}
+        - --cache-limit={{ $sized.cacheLimit }}
+        - --history-size={{ $sized.historySize }}
         - --history-age={{ .Values.history.age }}
         - --identity={{ .Values.identity }}
         - --service-account={{ include "watchfire.account" . }}
@@ -130,7 +131,7 @@ spec:
       securityContext:
         {{- toYaml (default dict .Values.securityContext) | nindent 8 }}
       resources:
-        {{- toYaml (default dict .Values.resources) | nindent 8 }}
+        {{- toYaml $sized.resources | nindent 8 }}
       volumeMounts:
         - { name: data, mountPath: /data }
         - { name: socket, mountPath: /run/watchfire }
@@ -163,7 +164,7 @@ spec:
       securityContext:
         {{- include "watchfire.executorSecurityContext" . | nindent 8 }}
       resources:
-        {{- toYaml .Values.executor.resources | nindent 8 }}
+        {{- toYaml $sized.executor | nindent 8 }}
       volumeMounts:
         - { name: socket, mountPath: /run/watchfire, readOnly: true }
     {{- with .Values.extraContainers }}
