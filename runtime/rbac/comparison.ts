@@ -8,7 +8,7 @@ import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { KnownKinds } from "./kinds.ts";
-import { covers, missingNeeds, nowhere } from "./missing.ts";
+import { covers, impossibleNamespace, missingNeeds } from "./missing.ts";
 import { functionRules, type RulesOptions, runtimeRules, runtimeRulesFor } from "./rules.ts";
 import { type Need, needsOf } from "./scoped-rule.ts";
 
@@ -17,6 +17,8 @@ interface AccountNeeds {
   readonly account: string;
   /** Absent: the runtime's own account. */
   readonly functionName?: string;
+  /** The account's namespace, if it is not that of the functions. */
+  readonly namespace?: string | undefined;
   readonly needs: readonly Need[];
 }
 
@@ -61,6 +63,7 @@ export function subjectsFor(
   return [
     {
       account: options.account,
+      namespace: options.runtimeNamespace,
       needs: needsOf(manifests.flatMap((each) => runtimeRulesFor(each, kinds, options))),
     },
     ...manifests.map((manifest) => ({
@@ -111,11 +114,13 @@ async function missingOf(
 }
 
 async function beyondNeed(itself: KubeTransport, needs: readonly Need[]): Promise<Need[]> {
-  const namespaces = new Set([nowhere, ...needs.flatMap(({ namespace }) => namespace ?? [])]);
+  const namespaces = new Set([impossibleNamespace, ...needs.flatMap(({ namespace }) => namespace ?? [])]);
   const granted: Need[] = [];
   for (const namespace of namespaces) {
     const rules = await ownRules(itself, namespace);
-    granted.push(...needsOf(rules.map((rule) => ({ ...rule, ...(namespace !== nowhere && { namespace }) }))));
+    granted.push(
+      ...needsOf(rules.map((rule) => ({ ...rule, ...(namespace !== impossibleNamespace && { namespace }) }))),
+    );
   }
   const unneeded = needsOf(granted.map(toRule)).filter((grant) => !isEverybodys(grant) && !isNeeded(grant, needs));
   return unneeded;

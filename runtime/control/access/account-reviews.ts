@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { placeOfFunction } from "../../access/account.ts";
 import type { Clock } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import { clean } from "../../base/wording.ts";
 import { isAllowed } from "../../kube/access-review.ts";
 import { ApiError } from "../../kube/api-error.ts";
+import { dnsLabel } from "../../kube/names.ts";
 import { type ReviewedAccount, reviewToken } from "../../kube/token-review.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import { AnswerCache } from "./answer-cache.ts";
@@ -17,7 +19,7 @@ const keptMs = 60_000;
 /** Most tokens and most answers about rights that are kept. */
 const mostTokens = 512;
 const mostAnswers = 2_048;
-/** Reviews a second, and at once: a program of the pod may try tokens. */
+/** Reviews a second, and at once, of tokens that are not known; and of callers that are: a program may try tokens. */
 const reviewsPerSecond = 20;
 const reviewBurst = 50;
 /** Longest token, and longest name of a function, in characters. */
@@ -40,16 +42,18 @@ export const audienceOfRuntime = (namespace: string, account: string): string =>
 /** Knows accounts of the cluster by their tokens, and what they may do: the API server decides both. */
 export class AccountReviews {
   private readonly parts: AccountReviewsParts;
-  private readonly bucket: TokenBucket;
+  private readonly strangers: TokenBucket;
+  private readonly known: TokenBucket;
   private readonly accounts: AnswerCache<ReviewedAccount | undefined>;
   private readonly rights: AnswerCache<boolean>;
 
   constructor(parts: AccountReviewsParts) {
     const { clock } = parts;
     this.parts = parts;
-    this.bucket = new TokenBucket(clock, reviewBurst, reviewsPerSecond);
-    this.accounts = new AnswerCache(clock, mostTokens, keptMs);
-    this.rights = new AnswerCache(clock, mostAnswers, keptMs);
+    this.strangers = new TokenBucket(clock, reviewBurst, reviewsPerSecond);
+    this.known = new TokenBucket(clock, reviewBurst, reviewsPerSecond);
+    this.accounts = new AnswerCache(clock, mostTokens, keptMs, (account) => account !== undefined);
+    this.rights = new AnswerCache(clock, mostAnswers, keptMs, (isAllowed) => isAllowed);
   }
 
   /**
@@ -61,11 +65,13 @@ export class AccountReviews {
     const { audiences, until } = claimsOf(token);
     const audience = audienceOfRuntime(namespace, own);
     const asked = audiences.includes(audience) ? audience : undefined;
+    const key = hashOf(token);
+    const bucket = this.accounts.wasGood(key) ? this.known : this.strangers;
     const account =
       token.length > tokenLimit
         ? undefined
-        : await this.accounts.get(hashOf(token), () =>
-            this.review("tokenreviews.authentication.k8s.io", () => reviewToken(transport, token, asked)),
+        : await this.accounts.get(key, () =>
+            this.review("tokenreviews.authentication.k8s.io", bucket, () => reviewToken(transport, token, asked)),
           );
     if (account && (until === undefined || until > this.parts.clock.now())) return { kind: "account", account, until };
     throw new WatchfireError("WF_CONTROL_TOKEN", {
@@ -73,17 +79,31 @@ export class AccountReviews {
     });
   }
 
-  /** Whether a caller has a right on functions of the runtime's namespace: on one, or on all. */
+  /**
+   * Whether a caller has a right on functions of the runtime's namespace: on one, or on all. For a function of another namespace's
+   * set, the right on the function in that namespace suffices.
+   */
   async may(caller: ApiCaller, right: AskedOperation["right"], name: string | undefined): Promise<boolean> {
     if (caller.kind === "token") return true;
     if (name !== undefined && name.length > nameLimit) return false;
-    const { transport, namespace } = this.parts;
-    const { account } = caller;
+    if (await this.mayIn(this.parts.namespace, caller, right, name)) return true;
+    const place = name === undefined ? undefined : placeOfFunction(name);
+    if (place?.namespace === undefined || !dnsLabel.test(place.namespace)) return false;
+    return this.mayIn(place.namespace, caller, right, place.name);
+  }
+
+  private mayIn(
+    namespace: string,
+    { account }: Extract<ApiCaller, { kind: "account" }>,
+    right: AskedOperation["right"],
+    name: string | undefined,
+  ): Promise<boolean> {
+    const { transport } = this.parts;
     const { name: user, uid, groups, extra } = account;
     const access = { group: "watchfire.dev", resource: "functions", verb: right, name, namespace };
-    const key = hashOf(JSON.stringify([account, right, name ?? null]));
+    const key = hashOf(JSON.stringify([account, right, namespace, name ?? null]));
     return this.rights.get(key, () =>
-      this.review("subjectaccessreviews.authorization.k8s.io", () =>
+      this.review("subjectaccessreviews.authorization.k8s.io", this.known, () =>
         isAllowed(transport, access, { user, uid, groups, extra }),
       ),
     );
@@ -105,8 +125,8 @@ export class AccountReviews {
     });
   }
 
-  private async review<T>(resource: string, ask: () => Promise<T>): Promise<T> {
-    if (!this.bucket.take()) throw unreviewed(resource, "too many callers are reviewed at present");
+  private async review<T>(resource: string, bucket: TokenBucket, ask: () => Promise<T>): Promise<T> {
+    if (!bucket.take()) throw unreviewed(resource, "too many callers are reviewed at present");
     try {
       return await ask();
     } catch (cause) {
