@@ -292,7 +292,7 @@ function keptBody({ lastBody, events }: Trigger, usesOldObject: boolean, filters
 
 /** Reconciled objects are stored whole; of others only the part that decides their keys. */
 const keptForKeys = ({ key, lastBody }: Trigger): KeptBody =>
-  key?.type === "owner" ? "Metadata" : key ? lastBody : "Full";
+  key?.type === "expression" ? lastBody : key ? "Metadata" : "Full";
 
 /** Retires the views of triggers that the manifest no longer has. */
 async function retireUnused(

@@ -65,11 +65,12 @@ export interface Trigger {
 
 /**
  * `owner`: the owners of this kind. `expression`: CEL that returns one or several names, as `namespace/name` or in the object's
- * own namespace.
+ * own namespace. `all`: every existing object of the trigger without `key` that meets its conditions.
  */
 export type KeyRule =
   | { readonly type: "owner"; readonly apiVersion: string; readonly kind: string }
-  | { readonly type: "expression"; readonly expression: string };
+  | { readonly type: "expression"; readonly expression: string }
+  | { readonly type: "all" };
 
 /** A trigger that fires at scheduled times. */
 export interface Schedule {

@@ -106,8 +106,10 @@ function triggerOf(name: string | undefined, watch: CheckedWatch, key: CheckedTr
   };
 }
 
-const keyOf = ({ owner, expression }: NonNullable<CheckedTrigger["key"]>): KeyRule =>
-  owner ? { type: "owner", ...owner } : { type: "expression", expression: checked(expression) };
+function keyOf({ owner, expression, all }: NonNullable<CheckedTrigger["key"]>): KeyRule {
+  if (all) return { type: "all" };
+  return owner ? { type: "owner", ...owner } : { type: "expression", expression: checked(expression) };
+}
 
 function readOf({
   indexes,

@@ -1,4 +1,5 @@
 import { parseDuration } from "@watchfire/sdk";
+import { suggest } from "../base/suggest.ts";
 import { cronFault, isTimeZone } from "./cron.ts";
 import type { RuleFault } from "./rule-fault.ts";
 
@@ -42,7 +43,9 @@ function* fieldFaults(
   }
   const zone = typeof timeZone === "string" ? timeZone : "UTC";
   if (!isTimeZone(zone)) {
-    yield invalid([...path, "timeZone"], `there is no time zone ${JSON.stringify(zone)}`, "such as Europe/Berlin");
+    const near = suggest(zone, Intl.supportedValuesOf("timeZone"));
+    const hint = near === undefined ? "such as Europe/Berlin" : `did you mean ${near}?`;
+    yield invalid([...path, "timeZone"], "there is no such time zone", hint);
   }
   const fault = typeof cron === "string" && isTimeZone(zone) ? cronFault(cron, zone) : undefined;
   if (fault !== undefined) yield invalid([...path, "cron"], fault, 'such as "0 3 * * *": each day at three');

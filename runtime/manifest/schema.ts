@@ -83,7 +83,10 @@ const changeType = z.preprocess(
 );
 
 const matchCondition = z.strictObject({
-  name: z.string().regex(names.dnsLabel, { error: "expected a DNS label" }).describe("Shown where events are counted."),
+  name: z
+    .string()
+    .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -, at most 63" })
+    .describe("Shown where events are counted."),
   expression: z
     .string()
     .min(1)
@@ -163,6 +166,10 @@ const key = z.strictObject({
     .describe(
       "CEL over `object` that returns a name or a list of names: `namespace/name`, or a name in the object's namespace.",
     ),
+  all: z
+    .literal(true, { error: "expected true" })
+    .optional()
+    .describe("Every existing object that meets the conditions of the trigger without `key`, as for a schedule."),
 });
 
 const readIndex = z.strictObject({
@@ -210,7 +217,7 @@ const read = z.strictObject({
 const trigger = z.strictObject({
   name: z
     .string()
-    .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
+    .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -, at most 63" })
     .optional()
     .describe(
       "The handler reads it as event.trigger. Default: the kind in lower case, or `schedule`. A new name for the same watch is a rename: the checkpoint is kept.",
@@ -364,7 +371,7 @@ const spec = z.strictObject({
     ),
   trustGroup: z
     .string()
-    .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
+    .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -, at most 63" })
     .optional()
     .describe(
       "Functions of a group share executor processes only with each other. Default: the group of all functions without a `trustGroup`.",
@@ -396,7 +403,7 @@ export const manifestSchema = z
       .strictObject({
         name: z
           .string()
-          .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
+          .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -, at most 63" })
           .describe("Unique among the functions. Names the checkpoint: a renamed function is a new one."),
       })
       .describe("The function's name."),
