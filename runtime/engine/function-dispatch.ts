@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { ResourceVersion } from "../base/resource-version.ts";
 import { type Change, type ObjectMeta, objectKey } from "../informer/scan/change.ts";
-import type { Cursor, DeadLetter } from "../journal/batch.ts";
+import type { DeadLetter } from "../journal/batch.ts";
 import type { DeadLetterLimit, DeadLetterStock } from "../journal/dead-letter-stats.ts";
 import { replayedEvent } from "../journal/dead-letters.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -10,13 +10,11 @@ import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
 import type { EngineObserver } from "./delivery/observer.ts";
 import type { HeldBackCount, History, PastRun } from "./history/history.ts";
-import { type Concern, concernOf } from "./intake/passing.ts";
 import type { Subscription } from "./intake/subscription.ts";
-import { type SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
+import type { SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
 import { mostReported, type ObjectReport, type ScheduleReport } from "./object-report.ts";
 import { type PastEvent, type Redelivery, redeliver } from "./replay.ts";
 import type { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
-import type { KnownObjects } from "./state/known-objects.ts";
 import type { Shard } from "./state/sharding.ts";
 import { type EventMaker, withUid } from "./work/event.ts";
 import type { EventQueue } from "./work/event-queue.ts";
@@ -76,10 +74,9 @@ export interface FunctionStatus {
 }
 
 interface FunctionDispatchParts {
-  readonly manifest: FunctionManifest;
+  readonly name: string;
   /** By trigger. */
-  readonly known: ReadonlyMap<string, KnownObjects>;
-  readonly cursors: readonly Cursor[];
+  readonly scopes: ReadonlyMap<string, TriggerScope>;
   readonly queue: EventQueue;
   readonly time: LoopAccount;
   /** In mode Reconcile: wakes and runs the keys. */
@@ -94,8 +91,6 @@ interface FunctionDispatchParts {
   readonly written: WrittenBodies;
   readonly clock: Clock;
   readonly observer: EngineObserver;
-  /** Limit for bodies of a list that wait for its end, in bytes. */
-  readonly listLimit: number;
   /** Whether the last writes before the start may be missing. */
   readonly lostWrites: boolean;
   readonly letterStock: () => DeadLetterStock;
@@ -108,36 +103,10 @@ interface FunctionDispatchParts {
 export class FunctionDispatch {
   readonly name: string;
   private readonly parts: FunctionDispatchParts;
-  /** Both by trigger. */
-  private readonly concern: ReadonlyMap<string, Concern>;
-  private readonly scopes: ReadonlyMap<string, TriggerScope>;
 
   constructor(parts: FunctionDispatchParts) {
-    this.name = parts.manifest.name;
+    this.name = parts.name;
     this.parts = parts;
-    parts.queue.start();
-    for (const schedule of parts.schedules) schedule.begin();
-    const { shard, time } = parts;
-    parts.written.add(parts.known.values(), time);
-    this.concern = new Map([...parts.known].map(([trigger, objects]) => [trigger, concernOf(objects, shard, time)]));
-    const scopeOf = (objects: KnownObjects) => {
-      const cursors = parts.cursors.filter((cursor) => cursor.view === objects.id);
-      return new TriggerScope({ ...parts, objects, cursors, concerns: this.concernOf(objects.trigger.name) });
-    };
-    this.scopes = new Map([...parts.known].map(([trigger, objects]) => [trigger, scopeOf(objects)]));
-    if (parts.reconciling) this.reconcile(parts.reconciling);
-  }
-
-  private reconcile(reconciling: Reconciling): void {
-    const { queue } = this.parts;
-    const scope = this.scope(reconciling.trigger);
-    const objects = this.objects(reconciling.trigger);
-    reconciling.keys.start({
-      isSettledIn: (namespace) => scope.isSettled(namespace),
-      isInLane: (key) => queue.holds(objects, key),
-      pump: () => queue.pump(),
-    });
-    reconciling.resync.start();
   }
 
   /** Returns the subscriber for one of a trigger's sources; the same one for the same source. */
@@ -147,7 +116,7 @@ export class FunctionDispatch {
 
   /** Whether an object belongs to this instance, and not only to another shard. */
   concerns(trigger: string, change: Change): boolean {
-    return this.concernOf(trigger)(withUid(change, this.objects(trigger).resource));
+    return this.scope(trigger).concerns(change);
   }
 
   /** Whether to trust a complete list of a trigger's namespaces, and call `retain` with it. */
@@ -198,7 +167,7 @@ export class FunctionDispatch {
   get hasUnpersistedRisk(): boolean {
     const { lostWrites, queue } = this.parts;
     if (!lostWrites) return false;
-    const scopes = [...this.scopes.values()].filter(({ readsNothing }) => !readsNothing);
+    const scopes = [...this.parts.scopes.values()].filter(({ readsNothing }) => !readsNothing);
     if (scopes.length > 0 && this.subscriptions.length === 0) return true;
     if (scopes.some(({ hasUnpersistedRisk }) => hasUnpersistedRisk)) return true;
     return queue.hasUnpersistedRisk;
@@ -207,7 +176,7 @@ export class FunctionDispatch {
   /** Stops accepting events and beginning attempts. Resolves when nothing runs. */
   async stop(): Promise<void> {
     for (const subscription of this.subscriptions) subscription.close();
-    for (const scope of this.scopes.values()) scope.close();
+    for (const scope of this.parts.scopes.values()) scope.close();
     for (const schedule of this.parts.schedules) schedule.close();
     const { queue, reconciling } = this.parts;
     reconciling?.resync.stop();
@@ -221,9 +190,10 @@ export class FunctionDispatch {
 
   /** Releases its resources when it is unloaded, after it has stopped. */
   close(): void {
-    const { known, written, time } = this.parts;
-    written.remove(known.values());
-    for (const objects of known.values()) objects.close();
+    const { scopes, written, time } = this.parts;
+    const known = [...scopes.values()].map(({ objects }) => objects);
+    written.remove(known);
+    for (const objects of known) objects.close();
     time.close();
   }
 
@@ -240,7 +210,7 @@ export class FunctionDispatch {
    * default a new one is made. It is on record once `saved` has resolved.
    */
   redeliver(trigger: string, change: Change, again?: PastEvent): Redelivery {
-    return redeliver(this.objects(trigger), change, this.parts, again);
+    return redeliver(this.scope(trigger).objects, change, this.parts, again);
   }
 
   /** Resolves when everything accepted until now is on disk. */
@@ -292,7 +262,7 @@ export class FunctionDispatch {
   }
 
   private get readsNothing(): boolean {
-    return [...this.scopes.values()].every((scope) => scope.readsNothing);
+    return [...this.parts.scopes.values()].every((scope) => scope.readsNothing);
   }
 
   /** Its last attempts that ended by themselves, 200 at most, newest first. */
@@ -303,7 +273,7 @@ export class FunctionDispatch {
   /** Returns what is known of an object under a trigger. `seen` is its current state, if the API server was asked. */
   async object(trigger: string, meta: Pick<ObjectMeta, "namespace" | "name">, seen?: Change): Promise<ObjectReport> {
     const { queue, history, reconciling } = this.parts;
-    const objects = this.objects(trigger);
+    const { objects } = this.scope(trigger);
     const key = objectKey(meta);
     const isOfIt = (event: { trigger: string; key: string }) => event.trigger === trigger && event.key === key;
     const body = reconciling && (seen?.body ?? (await objects.lastBody(key)));
@@ -339,7 +309,7 @@ export class FunctionDispatch {
   ): boolean {
     if (!shard.mayOwnIn(meta.namespace)) return true;
     if (seen) return !this.concerns(trigger, seen);
-    return this.objects(trigger).trigger.key === undefined && !shard.owns(objectKey(meta));
+    return this.scope(trigger).objects.trigger.key === undefined && !shard.owns(objectKey(meta));
   }
 
   /** Returns the last runs of a schedule, newest first. The runs of another shard's schedule are not known here. */
@@ -367,23 +337,11 @@ export class FunctionDispatch {
   }
 
   private get subscriptions(): readonly Subscription[] {
-    return [...this.scopes.values()].flatMap((scope) => [...scope.subscriptions]);
-  }
-
-  private concernOf(trigger: string): Concern {
-    const concern = this.concern.get(trigger);
-    if (!concern) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
-    return concern;
-  }
-
-  private objects(trigger: string): KnownObjects {
-    const objects = this.parts.known.get(trigger);
-    if (!objects) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
-    return objects;
+    return [...this.parts.scopes.values()].flatMap((scope) => [...scope.subscriptions]);
   }
 
   private scope(trigger: string): TriggerScope {
-    const scope = this.scopes.get(trigger);
+    const scope = this.parts.scopes.get(trigger);
     if (!scope) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
     return scope;
   }

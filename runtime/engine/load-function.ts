@@ -17,6 +17,8 @@ import { Filter } from "./filter/filter.ts";
 import { KeyOf } from "./filter/key-rule.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { History } from "./history/history.ts";
+import { concernOf } from "./intake/passing.ts";
+import { TriggerScope } from "./intake/trigger-scope.ts";
 import { OwnState } from "./own-state/own-state.ts";
 import { PossibleRedeliveries } from "./redelivery/possible-redeliveries.ts";
 import type { StartedBefore } from "./redelivery/started-before.ts";
@@ -66,21 +68,33 @@ interface LoadParts {
 /** The share of a function's memory that a list may use while it waits for its end. */
 const listShare = 0.5;
 
-/** Builds a function's dispatch from its manifest and its stored state. If that fails, everything built so far is closed. */
+/** The parts of a function that earlier ones call at work, and those that are closed if a later one cannot be built. */
+interface FunctionGraph {
+  /** What is known of the objects of each trigger and schedule, by view. */
+  readonly known: Map<number, KnownObjects>;
+  /** By trigger. */
+  readonly scopes: Map<string, TriggerScope>;
+  queue?: EventQueue;
+}
+
+/**
+ * Builds a function's dispatch from its manifest and its stored state, from the bottom up, and starts it. If that fails,
+ * everything built so far is closed.
+ */
 export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
-  const byId = new Map<number, KnownObjects>();
-  const share = parts.scheduler.addFunction(parts.manifest.name);
+  const graph: FunctionGraph = { known: new Map(), scopes: new Map() };
+  const share = parts.scheduler.addFunction(parts.manifest.name, () => graph.queue?.pump());
   try {
-    return await build(parts, byId, share);
+    return await build(parts, graph, share);
   } catch (error) {
-    for (const objects of byId.values()) objects.close();
+    for (const objects of graph.known.values()) objects.close();
     share.time.close();
     throw error;
   }
 }
 
-/** @param byId receives what is known of the objects of each trigger */
-async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: FairShare): Promise<FunctionDispatch> {
+async function build(parts: LoadParts, graph: FunctionGraph, share: FairShare): Promise<FunctionDispatch> {
+  const { known: byId, scopes } = graph;
   const { manifest, usesOldObject, store, commits, clock, random, observer, log } = parts;
   await store.limitDeadLetters(manifest.name, manifest.delivery.deadLetters);
   const isReconciler = manifest.delivery.mode === "Reconcile";
@@ -119,8 +133,8 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
     for (const { namespace, epoch } of cursors) objects.enter(namespace, epoch);
     byTrigger.set(trigger.name, objects);
   }
-  const schedules = await openSchedules(parts, opened, history);
-  for (const { objects } of schedules) byId.set(objects.id, objects);
+  const opening = await openSchedules(parts, opened, history);
+  for (const { objects } of opening) byId.set(objects.id, objects);
   // Opened even if the manifest has no resync: an edit may add one while the function runs.
   const resync = isReconciler ? await store.openView(manifest.name, resyncTrigger, scheduleResource) : undefined;
   await retireUnused(parts, new Set([...byId.keys(), ...(resync ? [resync.id] : [])]));
@@ -172,6 +186,11 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
       spill,
       time: share.time,
       state,
+      source: {
+        isSettledIn: (namespace) => scopes.get(primary.trigger.name)?.isSettled(namespace) ?? false,
+        isInLane: (key) => graph.queue?.holds(primary, key) ?? false,
+        pump: () => graph.queue?.pump(),
+      },
     }));
   const restore = (event: LoadedEvent) => maker.restore(event, required(byId, event.view));
   const sink = reconciling?.wakes;
@@ -192,35 +211,57 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
     observer,
     log,
   });
+  graph.queue = queue;
+  const schedules = opening.map(
+    (each) =>
+      new ScheduledTrigger({
+        ...each,
+        lostWrites,
+        nextSequence: () => maker.nextSequence(),
+        commits,
+        clock,
+        log,
+        time: share.time,
+        queue,
+      }),
+  );
+  queue.start();
+  for (const schedule of schedules) schedule.begin();
+  parts.written.add(byTrigger.values(), share.time);
+  for (const [trigger, objects] of byTrigger) {
+    const scope = new TriggerScope({
+      objects,
+      concerns: concernOf(objects, parts.shard, share.time),
+      shard: parts.shard,
+      cursors: required(opened, trigger).cursors,
+      queue,
+      maker,
+      commits,
+      time: share.time,
+      clock,
+      observer,
+      listLimit: parts.memoryLimit.bytes * listShare,
+      lostWrites,
+    });
+    scopes.set(trigger, scope);
+  }
+  reconciling?.keys.start();
+  reconciling?.resync.start();
   return new FunctionDispatch({
-    manifest,
-    known: byTrigger,
+    name: manifest.name,
+    scopes,
     time: share.time,
-    cursors: manifest.triggers.flatMap(({ name }) => required(opened, name).cursors),
     queue,
     reconciling,
     maker,
     shard: parts.shard,
-    schedules: schedules.map(
-      (each) =>
-        new ScheduledTrigger({
-          ...each,
-          lostWrites,
-          nextSequence: () => maker.nextSequence(),
-          commits,
-          clock,
-          log,
-          time: share.time,
-          queue,
-        }),
-    ),
+    schedules,
     conditionErrors,
     history,
     commits,
     written: parts.written,
     clock,
     observer,
-    listLimit: parts.memoryLimit.bytes * listShare,
     lostWrites,
     letterStock: () => store.deadLetterStock(manifest.name),
     limitLetters: (limit) => store.limitDeadLetters(manifest.name, limit),

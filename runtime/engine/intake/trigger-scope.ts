@@ -1,5 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { MassDeletionGuard } from "../../informer/list/diff.ts";
+import type { Change } from "../../informer/scan/change.ts";
 import { ObjectTurns } from "../../informer/scan/object-turns.ts";
 import type { Cursor } from "../../journal/batch.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
@@ -9,7 +10,7 @@ import type { LastState } from "../redelivery/possible-redeliveries.ts";
 import { nameOf, namespaceOf } from "../state/by-namespace.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Shard } from "../state/sharding.ts";
-import type { EventMaker, LaneEvent } from "../work/event.ts";
+import { type EventMaker, type LaneEvent, withUid } from "../work/event.ts";
 import type { EventQueue } from "../work/event-queue.ts";
 import type { Concern } from "./passing.ts";
 import { Subscription } from "./subscription.ts";
@@ -53,6 +54,7 @@ type LeavingObject = LastState & Pick<LaneEvent, "key" | "redeliveryRisk">;
 
 /** The sources of one trigger: the namespaces that it reads, and its position in each. */
 export class TriggerScope {
+  readonly objects: KnownObjects;
   private readonly parts: ScopeParts;
   /** Both by namespace. A cursor is the position at which the next subscription begins. */
   private readonly open = new Map<string, Subscription>();
@@ -71,6 +73,7 @@ export class TriggerScope {
 
   constructor(parts: ScopeParts) {
     this.parts = parts;
+    this.objects = parts.objects;
     this.turns = new ObjectTurns(parts.clock);
     this.cursors = new Map(parts.cursors.map((cursor) => [cursor.namespace, cursor]));
     this.begun = parts.cursors.some(({ initial }) => !initial);
@@ -91,6 +94,11 @@ export class TriggerScope {
    */
   reads(namespace: string): Subscription | undefined {
     return this.open.get(this.parts.objects.trigger.namespaces.type === "all" ? wholeScope : namespace);
+  }
+
+  /** Whether an object belongs to this instance, and not only to another shard. */
+  concerns(change: Change): boolean {
+    return this.parts.concerns(withUid(change, this.objects.resource));
   }
 
   /** Whether the namespace's objects are all known, or the namespace is not read. */

@@ -64,7 +64,6 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
       isStopped: () => this.isStopped,
       rest: (lane) => this.rest(lane),
     });
-    share.onTurn(() => this.pump());
   }
 
   /** Returns counts for the status, with times in wall-clock milliseconds. */
