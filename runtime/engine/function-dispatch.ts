@@ -1,24 +1,64 @@
 import type { Clock } from "../base/clock.ts";
 import type { ResourceVersion } from "../base/resource-version.ts";
 import { type Change, type ObjectMeta, objectKey } from "../informer/scan/change.ts";
-import type { DeadLetter } from "../journal/batch.ts";
+import type { DeadLetter, SpilledEvent } from "../journal/batch.ts";
 import type { DeadLetterLimit, DeadLetterStock } from "../journal/dead-letter-stats.ts";
 import { replayedEvent } from "../journal/dead-letters.ts";
-import type { FunctionManifest } from "../manifest/function.ts";
+import type { EventType, FunctionManifest } from "../manifest/function.ts";
 import type { LoopAccount, WrittenBodies } from "./account/loop-time.ts";
 import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
+import { eventId } from "./delivery/delivery.ts";
 import type { EngineObserver } from "./delivery/observer.ts";
-import type { HeldBackCount, History, PastRun } from "./history/history.ts";
+import type { WakesNext } from "./filter/key-rule.ts";
+import type { FilteredEvent, HeldBackCount, History, PastRun } from "./history/history.ts";
 import type { Subscription } from "./intake/subscription.ts";
 import type { SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
-import { mostReported, type ObjectReport, type ScheduleReport } from "./object-report.ts";
-import { type PastEvent, type Redelivery, redeliver } from "./replay.ts";
 import type { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
+import type { Preview } from "./state/known-objects.ts";
 import type { Shard } from "./state/sharding.ts";
 import { type EventMaker, withUid } from "./work/event.ts";
 import type { EventQueue } from "./work/event-queue.ts";
+import type { LaneReport } from "./work/lane.ts";
 import type { Reconciling } from "./work/reconciling.ts";
+
+/** The state of one object under one trigger, for a user who asks why a handler did not receive it. */
+export interface ObjectReport {
+  /** The trigger's position in the object's namespace; `undefined` if it does not read that namespace. */
+  readonly position: { readonly lowWaterMark: ResourceVersion | undefined; readonly ready: boolean } | undefined;
+  /** Whether it belongs to another shard; `undefined` for a function without shards. */
+  readonly isElsewhere?: boolean | undefined;
+  /** The object's state after all waiting events; `undefined` if the trigger never saw it, or forgot it. */
+  readonly known: { readonly resourceVersion: ResourceVersion; readonly deleted: boolean } | undefined;
+  /** Whether no state of it is stored, because the conditions held for no state that was received. */
+  readonly hasNeverMatched: boolean;
+  /** The object's events that wait in memory; `undefined` if no event does. */
+  readonly lane: LaneReport | undefined;
+  /** Whether an event of it waits, in memory or on disk. */
+  readonly waits: boolean;
+  /** The object's share of the trigger's last ones, newest first. */
+  readonly filtered: readonly FilteredEvent[];
+  readonly runs: readonly PastRun[];
+  /** The verdict on an event with the object's current state; `undefined` if the object was not fetched. */
+  readonly next: Preview | undefined;
+  /** In mode Reconcile, the keys that such an event would wake; `undefined` if the object was not fetched. */
+  readonly wakes?: WakesNext | undefined;
+}
+
+/** The number of the object's filtered events, and of its runs, in a report. */
+export const mostReported = 5;
+
+/** The runs of a schedule, as far as dispatch knows them. */
+export interface ScheduleReport {
+  /** Whether another shard has it. */
+  readonly isElsewhere: boolean;
+  /** The begin of the next run, in epoch milliseconds; `undefined` if there is no next run. */
+  readonly next: number | undefined;
+  /** Whether a run waits, or is in progress. */
+  readonly isBusy: boolean;
+  /** Newest first. */
+  readonly runs: readonly PastRun[];
+}
 
 /** The number of keys that are to run, now or later. */
 export interface KeyCounts {
@@ -206,11 +246,60 @@ export class FunctionDispatch {
   }
 
   /**
-   * Delivers an object's current state to the handler again, in its turn. `again` is the past event of that state to repeat; by
-   * default a new one is made. It is on record once `saved` has resolved.
+   * Puts an object's state at the end of its lane, as a replay. The event is flagged as redelivered, does not change the known
+   * objects, and is on record once `saved` has resolved. The state must be the known one, without waiting events. Otherwise its
+   * own event could follow, under the same id and without a flag.
+   * @param again the past event of that state to repeat. Default: a new event.
    */
-  redeliver(trigger: string, change: Change, again?: PastEvent): Redelivery {
-    return redeliver(this.scope(trigger).objects, change, this.parts, again);
+  redeliver(trigger: string, given: Change, again?: PastEvent): Redelivery {
+    const { objects } = this.scope(trigger);
+    const change = withUid(given, objects.resource);
+    const { meta, body } = change;
+    const key = objectKey(meta);
+    if (!objects.isIdle(key)) return "waits";
+    const state = objects.stateAfterQueue(key);
+    if (objects.hasNeverMatched(key) && !objects.matches(key, body)) return "filtered";
+    if (!state || state.deleted || state.uid !== meta.uid) return "news";
+    if (state.resourceVersion !== meta.resourceVersion) return "news";
+    const { events } = objects.trigger;
+    const type = again?.type ?? (["Modified", "Added"] as const).find((each) => events.includes(each));
+    if (!type || !(again || objects.matches(key, body))) return "filtered";
+    const { queue, maker, clock } = this.parts;
+    if (!queue.takesReplay(body.length)) return "full";
+    const { namespace, name, uid, resourceVersion } = meta;
+    const epoch = objects.epochOf(key);
+    const identity = {
+      trigger: objects.identity,
+      type,
+      uid,
+      resourceVersion,
+      lastKnown: false,
+      selective: false,
+      epoch,
+    };
+    const event: SpilledEvent = {
+      kind: "event",
+      view: objects.id,
+      function: objects.functionName,
+      trigger: objects.trigger.name,
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+      type,
+      id: again?.id ?? eventId(identity),
+      flags: {},
+      deletedBy: resourceVersion,
+      body,
+      oldBody: undefined,
+      form: objects.form.ofEvents,
+      receivedAt: clock.now(),
+      sequence: maker.nextSequence(),
+      replayed: true,
+      redelivered: true,
+    };
+    queue.acceptSpilled(event);
+    return "queued";
   }
 
   /** Resolves when everything accepted until now is on disk. */
@@ -366,3 +455,21 @@ function withKeys(
 
 const earlier = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+
+/** The result of a request to deliver an object again. */
+export type Redelivery =
+  | "queued"
+  /** An event of it waits already. */
+  | "waits"
+  /** The trigger has not handled this state yet: the state's own event, or a list, is in progress. */
+  | "news"
+  /** The trigger's conditions do not hold for it, or it subscribes to deletions alone. */
+  | "filtered"
+  /** There is no room for waiting events. */
+  | "full";
+
+/** An event that ran before. */
+interface PastEvent {
+  readonly id: string;
+  readonly type: EventType;
+}

@@ -1,8 +1,7 @@
 import type { Clock, Random } from "../base/clock.ts";
 import { type KeyHeader, runSequence, type SpillHeader } from "../journal/batch.ts";
-import type { Checkpoint, StoredView } from "../journal/checkpoint.ts";
+import { type Checkpoint, type StoredView, spillByTurns } from "../journal/checkpoint.ts";
 import { OfflineReplayer } from "../journal/dead-letters.ts";
-import { spillByTurns } from "../journal/spill-by-turns.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import { hasNoObjects, resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
@@ -12,7 +11,6 @@ import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
 import { epochOf, type Look, type Runner, uidOf } from "./delivery/delivery.ts";
 import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
-import { editsOnRecord } from "./edits-on-record.ts";
 import { Filter } from "./filter/filter.ts";
 import { KeyOf } from "./filter/key-rule.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
@@ -28,7 +26,7 @@ import { KnownObjects } from "./state/known-objects.ts";
 import { type KeptBody, RecordForm } from "./state/record-form.ts";
 import type { Shard } from "./state/sharding.ts";
 import type { Subscribers } from "./state/subscribers.ts";
-import { openViews } from "./trigger-views.ts";
+import { editsOnRecord, openViews } from "./trigger-views.ts";
 import { Attempts } from "./work/attempt.ts";
 import type { Budget } from "./work/budget.ts";
 import { EventMaker, type LoadedEvent } from "./work/event.ts";
@@ -70,7 +68,7 @@ const listShare = 0.5;
 
 /** The parts of a function that earlier ones call at work, and those that are closed if a later one cannot be built. */
 interface FunctionGraph {
-  /** What is known of the objects of each trigger and schedule, by view. */
+  /** The known objects of each trigger and schedule, by view. */
   readonly known: Map<number, KnownObjects>;
   /** By trigger. */
   readonly scopes: Map<string, TriggerScope>;

@@ -203,7 +203,7 @@ export interface ActiveComponents extends Components {
   readonly leave: () => Promise<void>;
 }
 
-/** What components ask of the host that is constructed from them. */
+/** The facts that components ask of the host, which is constructed from them. */
 interface HostFacts {
   /** Returns the text of a function's file as it runs. */
   sourceText(functionName: string, file: string): string | undefined;

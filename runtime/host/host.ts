@@ -41,7 +41,7 @@ import {
   makeComponents,
   type RuntimeOptions,
 } from "./components.ts";
-import { describeConfiguration } from "./configuration.ts";
+import { describeConfiguration, settingsOf } from "./configuration.ts";
 import { type Acting, createControlApi } from "./control-api.ts";
 import { DataDirLock } from "./data-dir-lock.ts";
 import { explainFunction } from "./explain-function.ts";
@@ -54,7 +54,6 @@ import { publicationOf } from "./publication.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
 import { SoleOwner } from "./sole-owner.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
-import { settingsOf } from "./support.ts";
 
 /**
  * Interval of `untilReady`, in milliseconds: short at first, because a start takes moments, then longer, in case it never becomes

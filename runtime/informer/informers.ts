@@ -4,7 +4,7 @@ import type { Subscriber } from "./fanout/subscriber.ts";
 import { Informer, type InformerContext, type RunningStream } from "./informer.ts";
 import { ListSemaphore } from "./list/list-semaphore.ts";
 import { NewestVersions } from "./list/newest-versions.ts";
-import { Rewinds } from "./rewinds.ts";
+import { Rewinds } from "./rewind-check.ts";
 import { Semaphore } from "./stream/semaphore.ts";
 
 /** One subscriber's place at an informer. */

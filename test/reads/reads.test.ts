@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { noStates } from "../../deploy/dashboard/known-metrics.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import { batchDelivery } from "../../runtime/engine/batch/batch-delivery.ts";
+import { batchDelivery } from "../../runtime/engine/batch/batching-runner.ts";
 import { type Delivery, type Outcome, run } from "../../runtime/engine/delivery/delivery.ts";
 import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
 import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";

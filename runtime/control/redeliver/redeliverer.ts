@@ -1,9 +1,8 @@
 import { pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import { systemReason } from "../../base/wording.ts";
-import type { FunctionDispatch } from "../../engine/function-dispatch.ts";
+import type { FunctionDispatch, Redelivery } from "../../engine/function-dispatch.ts";
 import type { PastRun } from "../../engine/history/history.ts";
-import type { Redelivery } from "../../engine/replay.ts";
 import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "../../informer/fanout/source-spec.ts";
 import { listCollection } from "../../informer/list/list.ts";
 import { type Change, objectKey } from "../../informer/scan/change.ts";

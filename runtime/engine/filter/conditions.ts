@@ -1,8 +1,7 @@
 import { ExpressionError, expressionLimit, Meter, triggerLimit } from "@watchfire/cel";
 import { type SourceLocation, WatchfireError } from "../../base/errors.ts";
 import { Expression, type ExpressionResult } from "./expression.ts";
-import { NamedFields } from "./named-fields.ts";
-import { PreviousObject } from "./previous-object.ts";
+import { NamedFields, PreviousObject } from "./named-fields.ts";
 import type { ObjectText } from "./raw-fields.ts";
 import type { HeldBack } from "./reason.ts";
 import type { RequiredText } from "./required-text.ts";

@@ -4,7 +4,7 @@ import type { EventType, Trigger } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
 import { FieldsDigest } from "./changed-fields.ts";
 import { type ConditionError, type Hearing, MatchConditions } from "./conditions.ts";
-import { isMetadataAlone } from "./previous-object.ts";
+import { isMetadataAlone } from "./named-fields.ts";
 import type { ObjectText } from "./raw-fields.ts";
 import { type HeldBack, notAsked, refusedBefore, unchanged } from "./reason.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { isUpTo, newerOf, predecessor, type ResourceVersion } from "../../base/resource-version.ts";
+import { isOrdered, isUpTo, newerOf, predecessor, type ResourceVersion } from "../../base/resource-version.ts";
 import type {
   ListReason,
   ListReceiver,
@@ -22,8 +22,7 @@ import { deletesAtSameVersion, type RedeliveryRisk, RestartPersistence } from ".
 import { nameOf } from "../state/by-namespace.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import { LowWaterMark, type MarkEntry } from "../state/low-water-mark.ts";
-import type { FilteredEventFields } from "../state/object-event.ts";
-import { isStale, type ObjectState } from "../state/object-state.ts";
+import { type FilteredEventFields, isStale, type ObjectState } from "../state/object-state.ts";
 import {
   type EventInput,
   type EventMaker,
@@ -40,7 +39,6 @@ import {
   type Rebase,
 } from "./list-intake.ts";
 import { type Concern, Passing } from "./passing.ts";
-import { type State, stateOf } from "./state.ts";
 
 /** Cost of comparing one listed object with the known ones, in milliseconds. */
 const comparedMs = 0.002;
@@ -532,3 +530,24 @@ const isSelective = ({ labelSelector, fieldSelector, namespaces }: Trigger): boo
 
 const isWithin = (resourceVersion: ResourceVersion, limit: ResourceVersion | undefined): boolean =>
   limit !== undefined && isUpTo(resourceVersion, limit);
+
+/** The state of a subscription at its source. */
+type State =
+  /** Nothing was listed yet. The first list shows the objects that existed when the function was deployed. */
+  | { readonly type: "fresh" }
+  /**
+   * The known state does not continue in the next list, which begins an epoch. There is no checkpoint until that list is delivered.
+   */
+  | { readonly type: "rebasing"; readonly because: Rebase }
+  /** The checkpoint cannot be resumed: a list is needed. */
+  | { readonly type: "behind" }
+  /** It resumes from its checkpoint, or from the list that is being delivered. */
+  | { readonly type: "resumed" };
+
+/** The state of a subscription that starts with this cursor. `selection` is the source's current one. */
+function stateOf({ lowWaterMark, initial, selection: before }: Cursor, selection: string): State {
+  if (lowWaterMark === undefined) return initial ? { type: "fresh" } : { type: "rebasing", because: "selection" };
+  if (before !== selection) return { type: "rebasing", because: "selection" };
+  // A change that ended above the checkpoint cannot be recognised if resourceVersions have no order.
+  return { type: isOrdered(lowWaterMark) ? "resumed" : "behind" };
+}

@@ -7,7 +7,7 @@ import type { EngineLog, EngineObserver, EventOutcome } from "../delivery/observ
 import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
-import type { FilteredEventFields } from "../state/object-event.ts";
+import type { FilteredEventFields } from "../state/object-state.ts";
 import type { Attempts, Conclusion } from "./attempt.ts";
 import { Backlogs, givesWay } from "./backlog.ts";
 import { Backpressure } from "./backpressure.ts";

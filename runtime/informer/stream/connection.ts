@@ -2,7 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { ResourceVersion } from "../../base/resource-version.ts";
 import { type Resource, resourcePath } from "../../kube/resource.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
-import { allBut } from "../fanout/shard-selector.ts";
+import { namespaceHash } from "../../slots/rendezvous.ts";
 import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "../fanout/source-spec.ts";
 import type { Change } from "../scan/change.ts";
 import type { Ending } from "./failure.ts";
@@ -136,3 +136,31 @@ const none: ReadonlySet<string> = new Set();
 
 /** Discards everything: it replaces a receiver that has left. */
 const nobody: Sink = { change() {}, bookmark() {}, congested: undefined };
+
+const field = "object.metadata.namespace";
+/** The first number after the largest hash. */
+const end = 2n ** 64n;
+
+/**
+ * Returns a `shardSelector` (KEP-5866) that selects all objects except those of some namespaces, as the ranges of hashes between
+ * theirs. Each excluded hash is one of 2^64, so no other namespace is left out, however a server interprets the selector. Returns
+ * "" if no namespace is given.
+ */
+export function allBut(namespaces: Iterable<string>): string {
+  const hashes = [...new Set([...namespaces].map(hashOf))].sort((a, b) => (a < b ? -1 : 1));
+  if (hashes.length === 0) return "";
+  const starts = [0n, ...hashes.map((hash) => hash + 1n)];
+  return [...hashes, end]
+    .flatMap((to, index) => {
+      const from = starts[index] ?? end;
+      return from < to ? [`shardRange(${field},'${hex(from)}','${hex(to)}')`] : [];
+    })
+    .join("||");
+}
+
+function hashOf(namespace: string): bigint {
+  const { high, low } = namespaceHash(namespace);
+  return (BigInt(high) << 32n) | BigInt(low);
+}
+
+const hex = (hash: bigint): string => `0x${hash.toString(16).padStart(16, "0")}`;

@@ -11,7 +11,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "edits: a position is resumed under other selectors",
-    file: "runtime/engine/intake/state.ts",
+    file: "runtime/engine/intake/subscription.ts",
     edits: [["if (before !== selection) return", "if (before === undefined) return"]],
     caughtBy: "edits",
     within: { law: "selected", edits: ["labelSelector"] },
