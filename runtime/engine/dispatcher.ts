@@ -122,7 +122,7 @@ export class Dispatcher implements Replayer {
    * ago.
    */
   static async open(options: DispatcherOptions): Promise<Dispatcher> {
-    const { store, clock, observer, log, bodyRoom, permitted = () => true, onLost = () => {} } = options;
+    const { store, clock, observer, log, bodyRoom, permitted, onLost = () => {} } = options;
     const { letterPrefix, letterCommand } = options;
     const retirement = new Retirement(options);
     await retirement.purge();

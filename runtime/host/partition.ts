@@ -197,7 +197,7 @@ export class Partition implements SlotWork {
     const { clock, random, log } = options;
     const { metrics, redactor, recorder, sandbox, reads, history } = components;
     // The Lease may be lost while an attempt waits for its reads.
-    const instances = sandbox.instances((name) => this.live.get(name)?.instance ?? name);
+    const instances = held ? sandbox.instances((name) => this.live.get(name)?.instance ?? name) : sandbox;
     const handlers = hold ? runnerWhileHeld(instances, hold) : instances;
     const fresh = new FreshRunner(recorder.listening(handlers), reads, clock);
     const kept = history && { collector: history.runs, clock };

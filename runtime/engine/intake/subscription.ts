@@ -22,7 +22,7 @@ import { deletesAtSameVersion, type RedeliveryRisk, RestartPersistence } from ".
 import { nameOf } from "../state/by-namespace.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import { LowWaterMark, type MarkEntry } from "../state/low-water-mark.ts";
-import { type FilteredEventFields, isStale, type ObjectState } from "../state/object-state.ts";
+import type { FilteredEventFields, ObjectState } from "../state/object-state.ts";
 import {
   type EventInput,
   type EventMaker,
@@ -49,7 +49,7 @@ interface SubscriptionParts {
   /** Whether all changes belong to it, because the function is not partitioned. */
   readonly isWhole: boolean;
   /** Whether objects of a namespace can belong to it at all. */
-  readonly wants: (namespace: string) => boolean;
+  readonly wants: Subscriber["wants"];
   readonly cursor: Cursor;
   /** Identifies the source's current selectors. */
   readonly selection: string;
@@ -87,6 +87,7 @@ type IntakeState = "open" | "aside" | "closed" | "left";
 export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, EventOrigin {
   readonly id: string;
   readonly namespace: string;
+  readonly wants: Subscriber["wants"];
   readonly objects: KnownObjects;
   readonly isSelective: boolean;
   readonly clock: Clock;
@@ -125,6 +126,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.objects = objects;
     this.isSelective = isSelective(objects.trigger);
     this.clock = clock;
+    this.wants = parts.wants;
     this.listLimit = parts.listLimit;
     this.id = `${objects.functionName}/${objects.trigger.name}/${objects.resource}/${cursor.namespace}`;
     this.namespace = cursor.namespace;
@@ -162,10 +164,6 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   /** Whether the first list, or the position that it resumed from, is received and would survive a kill. */
   get isReady(): boolean {
     return this.state.type === "resumed" && this.recorded;
-  }
-
-  wants(namespace: string): boolean {
-    return this.parts.wants(namespace);
   }
 
   get congested(): Promise<void> | undefined {
@@ -550,4 +548,13 @@ function stateOf({ lowWaterMark, initial, selection: before }: Cursor, selection
   if (before !== selection) return { type: "rebasing", because: "selection" };
   // A change that ended above the checkpoint cannot be recognised if resourceVersions have no order.
   return { type: isOrdered(lowWaterMark) ? "resumed" : "behind" };
+}
+
+/**
+ * Whether a change is no newer than the state of its object. If resourceVersions cannot be ordered, only an equal one is stale,
+ * and so is the deletion of an object that is known to be deleted.
+ */
+function isStale(state: ObjectState, { type, meta }: Change): boolean {
+  if (isUpTo(meta.resourceVersion, state.resourceVersion)) return true;
+  return state.deleted && state.uid === meta.uid && type === "Deleted";
 }

@@ -134,8 +134,9 @@ export class TriggerScope {
     const { cursors: _, shard, ...parts } = this.parts;
     const cursor = this.beginning(this.cursors.get(namespace) ?? this.fresh(namespace, selection, !this.hasBegun));
     parts.objects.enter(namespace, cursor.epoch);
-    const wants = (each: string) => parts.objects.trigger.key !== undefined || (shard?.mayOwnIn(each) ?? true);
-    const made = new Subscription({ ...parts, cursor, selection, isWhole: shard === undefined, wants });
+    const isWhole = shard === undefined;
+    const wants = isWhole || parts.objects.trigger.key ? undefined : (each: string) => shard.mayOwnIn(each);
+    const made = new Subscription({ ...parts, cursor, selection, isWhole, wants });
     this.open.set(namespace, made);
     parts.commits.cursorMoved(made);
     return made;

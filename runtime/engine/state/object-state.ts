@@ -1,5 +1,5 @@
-import { isNewer, isUpTo, type ResourceVersion } from "../../base/resource-version.ts";
-import type { Change, ObjectMembers, ObjectMeta } from "../../informer/scan/change.ts";
+import { isNewer, type ResourceVersion } from "../../base/resource-version.ts";
+import type { ObjectMembers, ObjectMeta } from "../../informer/scan/change.ts";
 import type { KnownIdentity } from "../../journal/batch.ts";
 import type { EventType } from "../../manifest/function.ts";
 import type { LastState, RedeliveryRisk } from "../redelivery/possible-redeliveries.ts";
@@ -34,15 +34,6 @@ export interface ExpectedEvent extends Pick<ObjectEvent, "type" | "key" | "delet
 /** The state of an object after all of its waiting events. */
 export interface ObjectState extends LastState {
   readonly deleted: boolean;
-}
-
-/**
- * Whether a change is no newer than the state of its object. If resourceVersions cannot be ordered, only an equal one is stale,
- * and so is the deletion of an object that is known to be deleted.
- */
-export function isStale(state: ObjectState, { type, meta }: Change): boolean {
-  if (isUpTo(meta.resourceVersion, state.resourceVersion)) return true;
-  return state.deleted && state.uid === meta.uid && type === "Deleted";
 }
 
 /** Whether an object differs from its record only in a later resourceVersion. */

@@ -159,11 +159,6 @@ export class FairShare {
     return this.scheduler.readyLimitOf(this);
   }
 
-  /** Whether it has used its share of the main thread's time, and waits for its turn. */
-  get isOverShare(): boolean {
-    return this.time.isOverShare;
-  }
-
   /** Whether an event may begin now. If not, the function is queued for its turn. */
   mayBegin(): boolean {
     return this.left > 0 || this.scheduler.admits(this);

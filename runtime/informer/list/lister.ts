@@ -303,13 +303,12 @@ export class Lister {
     const { clock } = this.parts;
     const { listing, resource, over, notOlderThan } = reading;
     const complete = Promise.withResolvers<Ending>();
-    let running = true;
     const initial = new InitialEvents((change) => listing.item(change));
     const connection: Connection = new Connection(this.parts, {
       resource,
       from: undefined,
       notOlderThan,
-      idleMs: () => (running ? initialIdleMs : undefined),
+      initialIdleMs,
       // With a position in its future, the server would be silent here as well.
       opened: () => notOlderThan !== undefined && this.parts.resumed(resource),
       sink: {
@@ -318,7 +317,6 @@ export class Lister {
           if (!initialEnd) return;
           const at = initial.listVersion(marked);
           if (at === undefined) throw new SessionEnded({ type: "unmarked" });
-          running = false;
           complete.resolve(stopped);
           this.complete(reading, at, { connection, resource, held: initial.held.take(), marked });
         },

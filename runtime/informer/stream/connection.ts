@@ -34,8 +34,8 @@ interface ConnectionOptions {
   readonly notOlderThan?: ResourceVersion | undefined;
   /** Namespaces that the server is asked to leave out, because nobody needs their changes. Default: empty. */
   readonly without?: ReadonlySet<string>;
-  /** Overrides the allowed silence that the source has learnt, in milliseconds, while it returns a number. */
-  readonly idleMs?: () => number | undefined;
+  /** The allowed silence until the end of the initial events, in milliseconds. Default: the one that the source has learnt. */
+  readonly initialIdleMs?: number;
   /** Called when the server has accepted the watch. */
   readonly opened?: () => void;
 }
@@ -54,15 +54,17 @@ export class Connection {
   private readonly timeoutSeconds: number;
   private readonly began: number;
   private sink: Sink;
+  private initialIdleMs: number | undefined;
   private bookmarks = 0;
   private accepted = false;
 
   constructor(parts: ConnectionParts, options: ConnectionOptions) {
-    const { resource, sink, from, notOlderThan, without = none, idleMs, opened } = options;
+    const { resource, sink, from, notOlderThan, without = none, opened } = options;
     const { spec, transport, clock, liveness } = parts;
     this.parts = parts;
     this.sink = sink;
     this.without = without;
+    this.initialIdleMs = options.initialIdleMs;
     this.began = clock.monotonic();
     const timeoutSeconds = liveness.nextTimeoutSeconds();
     this.timeoutSeconds = timeoutSeconds;
@@ -83,9 +85,9 @@ export class Connection {
       headers: acceptHeader(spec, "watch"),
       identity: new ObjectIdentity(resource, spec.representation),
       timeoutMs: timeoutSeconds * 1000,
-      idleMs: (events) => idleMs?.() ?? liveness.idleMs(timeoutSeconds, events),
+      idleMs: (events) => this.initialIdleMs ?? liveness.idleMs(timeoutSeconds, events),
       // A proxy's heartbeats do not excuse missing initial events.
-      spaceEndsSilence: () => idleMs?.() === undefined,
+      spaceEndsSilence: () => this.initialIdleMs === undefined,
       congested: () => this.sink.congested,
       opened: () => {
         this.accepted = true;
@@ -93,7 +95,8 @@ export class Connection {
       },
       change: (change) => this.sink.change(change),
       bookmark: (resourceVersion, initialEnd) => {
-        if (!initialEnd) {
+        if (initialEnd) this.initialIdleMs = undefined;
+        else {
           this.bookmarks++;
           liveness.bookmark();
         }
