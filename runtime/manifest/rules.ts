@@ -3,7 +3,7 @@ import { requiredName } from "../kube/field-selector.ts";
 import { compileBudget, mostConditions } from "./condition-limits.ts";
 import { reconcileFaults } from "./reconcile-rules.ts";
 import { type ExpressionChecker, field, isRecord, items, type RuleFault, text } from "./rule-fault.ts";
-import { scheduleFaults } from "./schedule-rules.ts";
+import { scheduleFaults } from "./schedule.ts";
 import { labelSelectorFaults } from "./selector.ts";
 
 /**

@@ -5,7 +5,7 @@ import { longestExpression, mostConditions } from "./condition-limits.ts";
 import { duration } from "./duration-schema.ts";
 import { fieldPathPattern, indexPathPattern, parseFieldPath, parseIndexPath } from "./field-path.ts";
 import { parseSize, sizePattern } from "./quantity.ts";
-import { scheduleSchema } from "./schedule-schema.ts";
+import { scheduleSchema } from "./schedule.ts";
 import { fieldQuery } from "./selector.ts";
 import { egressSchema, envSchema } from "./surroundings-schema.ts";
 

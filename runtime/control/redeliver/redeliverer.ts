@@ -10,6 +10,7 @@ import type { DeadLetterSummary } from "../../journal/batch.ts";
 import { type DeadLetterPage, deadLetterPageSize } from "../../journal/checkpoint.ts";
 import { resourcePath } from "../../kube/resource.ts";
 import type { Trigger } from "../../manifest/function.ts";
+import { isChange } from "../../manifest/function.ts";
 import { type LiveObject, type LookParts, lookAt } from "../explain/live-look.ts";
 
 /** Maximum number of lookups of one object while newer events of it are expected, and milliseconds between them. */
@@ -101,7 +102,7 @@ export class Redeliverer {
       return new Map([["queued", 1]]);
     }
     const last = [...dispatch.runs].find((each) => each.id === id);
-    if (last?.type === "Scheduled") {
+    if (last && !isChange(last.type)) {
       const became = dispatch.runAgain(last);
       await dispatch.saved();
       return new Map([[became, 1]]);

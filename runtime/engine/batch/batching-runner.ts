@@ -1,5 +1,6 @@
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { BatchSettings } from "../../manifest/function.ts";
+import { isChange, ownApiVersion } from "../../manifest/function.ts";
 import {
   type Delivery,
   type DeliveryListener,
@@ -11,7 +12,7 @@ import {
 } from "../delivery/delivery.ts";
 
 /** Takes the place of the object if several events are delivered as one. */
-const batchKind = { apiVersion: "watchfire.dev/v1alpha1", kind: "Batch", namespace: "", uid: "" };
+const batchKind = { apiVersion: ownApiVersion, kind: "Batch", namespace: "", uid: "" };
 
 const comma = Buffer.from(",");
 const [open, close] = [Buffer.from("["), Buffer.from("]")];
@@ -45,7 +46,7 @@ export function batchDelivery(deliveries: readonly Delivery[]): Delivery {
 function* textOf(delivery: Delivery): Generator<Buffer> {
   const { type, body, oldBody } = delivery;
   yield Buffer.from(JSON.stringify(eventFields(delivery)).slice(0, -1));
-  if (type !== "Scheduled") {
+  if (isChange(type)) {
     yield Buffer.from(',"object":');
     yield body;
   }

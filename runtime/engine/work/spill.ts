@@ -368,7 +368,7 @@ export class Spill {
     const now = this.known.get(event.view)?.form;
     // The manifest that wrote a deletion that was found may have stored more of the object.
     const body = type === "Deleted" && flags.finalStateUnknown && now && size > 0 ? now.atMost(written) : written;
-    if (!now || type === "Scheduled" || form === now.ofEvents) return { ...event, body, size, isUnselected: false };
+    if (!now || event.kind === "tick" || form === now.ofEvents) return { ...event, body, size, isUnselected: false };
     // A dead letter that was put back is delivered whatever the manifest selects by now.
     const isUnselected = (!replayed || flags.reason === "edited") && !now.selects(event, form);
     const loaded = { ...event, body, size, isUnselected, form: now.ofEvents };
