@@ -4,7 +4,7 @@ import { type Change, type ObjectMeta, objectKey } from "../informer/scan/change
 import type { DeadLetter, SpilledEvent } from "../journal/batch.ts";
 import type { DeadLetterLimit, DeadLetterStock } from "../journal/dead-letter-stats.ts";
 import { replayedEvent } from "../journal/dead-letters.ts";
-import type { EventType, FunctionManifest } from "../manifest/function.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
 import type { LoopAccount, WrittenBodies } from "./account/loop-time.ts";
 import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
@@ -251,7 +251,7 @@ export class FunctionDispatch {
    * own event could follow, under the same id and without a flag.
    * @param again the past event of that state to repeat. Default: a new event.
    */
-  redeliver(trigger: string, given: Change, again?: PastEvent): Redelivery {
+  redeliver(trigger: string, given: Change, again?: Pick<PastRun, "id" | "type">): Redelivery {
     const { objects } = this.scope(trigger);
     const change = withUid(given, objects.resource);
     const { meta, body } = change;
@@ -467,9 +467,3 @@ export type Redelivery =
   | "filtered"
   /** There is no room for waiting events. */
   | "full";
-
-/** An event that ran before. */
-interface PastEvent {
-  readonly id: string;
-  readonly type: EventType;
-}

@@ -1,16 +1,13 @@
-import type { Clock, Random } from "../base/clock.ts";
 import { type KeyHeader, runSequence, type SpillHeader } from "../journal/batch.ts";
 import { type Checkpoint, type StoredView, spillByTurns } from "../journal/checkpoint.ts";
 import { OfflineReplayer } from "../journal/dead-letters.ts";
-import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import type { Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import { hasNoObjects, resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
 import type { WrittenBodies } from "./account/loop-time.ts";
 import { BatchingRunner } from "./batch/batching-runner.ts";
-import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
-import { epochOf, type Look, type Runner, uidOf } from "./delivery/delivery.ts";
-import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
+import { epochOf, uidOf } from "./delivery/delivery.ts";
 import { Filter } from "./filter/filter.ts";
 import { KeyOf } from "./filter/key-rule.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
@@ -24,7 +21,6 @@ import type { Retirement } from "./retirement.ts";
 import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 import { KnownObjects } from "./state/known-objects.ts";
 import { type KeptBody, RecordForm } from "./state/record-form.ts";
-import type { Shard } from "./state/sharding.ts";
 import type { Subscribers } from "./state/subscribers.ts";
 import { editsOnRecord, openViews } from "./trigger-views.ts";
 import { Attempts } from "./work/attempt.ts";
@@ -32,30 +28,19 @@ import type { Budget } from "./work/budget.ts";
 import { EventMaker, type LoadedEvent } from "./work/event.ts";
 import { EventQueue } from "./work/event-queue.ts";
 import type { FairScheduler, FairShare } from "./work/fair-scheduler.ts";
-import { reconcilingOf } from "./work/reconciling.ts";
+import { type ReconcilingParts, reconcilingOf } from "./work/reconciling.ts";
 import { resyncTrigger } from "./work/resync.ts";
 import { type MemoryLimit, Spill } from "./work/spill.ts";
 import { convertKeysToEvents } from "./work/waiting-keys.ts";
 
-interface LoadParts {
-  readonly manifest: FunctionManifest;
+interface LoadParts extends ReconcilingParts {
   readonly usesOldObject: boolean;
-  /** The part of the function that runs here; `undefined` for the whole function. */
-  readonly shard: Shard | undefined;
   readonly startedBefore: StartedBefore;
-  readonly commits: Commits;
   readonly written: WrittenBodies;
   readonly store: Checkpoint;
-  readonly runner: Runner;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly observer: EngineObserver;
-  readonly log: EngineLog;
   readonly memoryLimit: MemoryLimit;
   /** The limits on waiting events in memory and on disk, shared by all functions. */
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
-  /** Fetches an object whose body the store does not have. */
-  readonly look: Look;
   /** The index of known objects, shared by all functions. */
   readonly subscribers: Subscribers<KnownObjects>;
   /** Shared by all functions. */

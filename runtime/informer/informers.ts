@@ -13,8 +13,6 @@ export interface Watch {
   close(): Promise<void>;
 }
 
-type InformersOptions = Pick<InformerContext, "transport" | "discovery" | "clock" | "random" | "observer">;
-
 /**
  * The informers of one cluster: subscribers with the same list and watch share one. At most four lists run at once over all of
  * them.
@@ -24,7 +22,7 @@ export class Informers {
   private readonly sources = new Map<string, Informer>();
   private closed = false;
 
-  constructor(options: InformersOptions) {
+  constructor(options: Pick<InformerContext, "transport" | "discovery" | "clock" | "random" | "observer">) {
     const listSlots = new ListSemaphore();
     const newestVersions = new NewestVersions({ ...options, listSlots });
     this.context = { ...options, listSlots, newestVersions, turnstile: new Semaphore(), rewinds: new Rewinds() };

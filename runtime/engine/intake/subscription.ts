@@ -43,16 +43,10 @@ import { type Concern, Passing } from "./passing.ts";
 /** Cost of comparing one listed object with the known ones, in milliseconds. */
 const comparedMs = 0.002;
 
-interface SubscriptionParts {
+/** The parts that a trigger's subscriptions share. */
+export interface IntakeParts {
   readonly objects: KnownObjects;
   readonly concerns: Concern;
-  /** Whether all changes belong to it, because the function is not partitioned. */
-  readonly isWhole: boolean;
-  /** Whether objects of a namespace can belong to it at all. */
-  readonly wants: Subscriber["wants"];
-  readonly cursor: Cursor;
-  /** Identifies the source's current selectors. */
-  readonly selection: string;
   /** Whether the last writes before the start may be missing. */
   readonly lostWrites: boolean;
   readonly maker: EventMaker;
@@ -75,6 +69,16 @@ interface SubscriptionParts {
     full(isListing: boolean): Promise<void> | undefined;
     readonly holdsQueues: boolean;
   };
+}
+
+interface SubscriptionParts extends IntakeParts {
+  /** Whether all changes belong to it, because the function is not partitioned. */
+  readonly isWhole: boolean;
+  /** Whether objects of a namespace can belong to it at all. */
+  readonly wants: Subscriber["wants"];
+  readonly cursor: Cursor;
+  /** Identifies the source's current selectors. */
+  readonly selection: string;
 }
 
 /**

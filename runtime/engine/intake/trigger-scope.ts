@@ -1,19 +1,13 @@
-import type { Clock } from "../../base/clock.ts";
 import { MassDeletionGuard } from "../../informer/list/diff.ts";
 import type { Change } from "../../informer/scan/change.ts";
 import { ObjectTurns } from "../../informer/scan/object-turns.ts";
 import type { Cursor } from "../../journal/batch.ts";
-import type { LoopAccount } from "../account/loop-time.ts";
-import type { Commits } from "../commit/commits.ts";
-import type { EngineObserver } from "../delivery/observer.ts";
 import type { LastState } from "../redelivery/possible-redeliveries.ts";
 import { nameOf, namespaceOf } from "../state/by-namespace.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Shard } from "../state/sharding.ts";
-import { type EventMaker, type LaneEvent, withUid } from "../work/event.ts";
-import type { EventQueue } from "../work/event-queue.ts";
-import type { Concern } from "./passing.ts";
-import { Subscription } from "./subscription.ts";
+import { type LaneEvent, withUid } from "../work/event.ts";
+import { type IntakeParts, Subscription } from "./subscription.ts";
 
 /** The properties of a source that a subscription needs. */
 export interface SourceRef {
@@ -23,24 +17,11 @@ export interface SourceRef {
   readonly namespace: string;
 }
 
-interface ScopeParts {
-  readonly objects: KnownObjects;
-  readonly concerns: Concern;
+interface ScopeParts extends IntakeParts {
   /** The part of the function that runs here; `undefined` for the whole function. */
   readonly shard: Shard | undefined;
   /** The positions in the store. */
   readonly cursors: readonly Cursor[];
-  readonly queue: EventQueue;
-  readonly maker: EventMaker;
-  readonly commits: Commits;
-  /** Is charged for the event loop's time that lists take. */
-  readonly time: Pick<LoopAccount, "charge">;
-  readonly clock: Clock;
-  readonly observer: EngineObserver;
-  /** Limit for bodies of a list that wait for its end, in bytes. */
-  readonly listLimit: number;
-  /** Whether the last writes before the start may be missing. */
-  readonly lostWrites: boolean;
 }
 
 /**

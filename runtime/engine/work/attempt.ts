@@ -7,6 +7,7 @@ import type { Commits } from "../commit/commits.ts";
 import type { Delivery, DeliveryListener, HandlerError, Look, Newest, Outcome, Runner } from "../delivery/delivery.ts";
 import type { EngineLog, EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
+import type { FinishedOutcome } from "../history/history.ts";
 import type { OwnState } from "../own-state/own-state.ts";
 import { nameOf } from "../state/by-namespace.ts";
 import {
@@ -53,9 +54,6 @@ export type Conclusion =
     }
   /** The function was paused meanwhile, or the runner returned it: the attempt counts as not made. */
   | { readonly type: "not-begun" };
-
-/** An attempt that ended by itself. */
-type FinishedAttempt = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
 
 /** Consumes the events of a function whose handler does not receive them: they end here. */
 export interface EventSink {
@@ -523,7 +521,7 @@ export class Attempts {
     listener.ended(this.conclude(attempt, outcome));
   }
 
-  private conclude({ item, shown, row, started, writes }: Attempt, outcome: FinishedAttempt): Conclusion {
+  private conclude({ item, shown, row, started, writes }: Attempt, outcome: FinishedOutcome): Conclusion {
     const { random, observer, clock, backoff, commits } = this.parts;
     const { objects } = item;
     const { functionName, trigger } = objects;

@@ -24,16 +24,23 @@ import { msUntil } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 import { settleRun } from "./waiting-keys.ts";
 
-interface ReconcilingParts {
-  readonly manifest: FunctionManifest;
-  readonly startedBefore: Iterable<RecordedStart>;
-  readonly commits: Commits;
+/** The parts that all functions of a dispatcher share. */
+export interface SharedParts {
   readonly runner: Runner;
   readonly clock: Clock;
+  /** Spreads retries. */
   readonly random: Random;
   readonly observer: EngineObserver;
   readonly log: EngineLog;
+}
+
+export interface ReconcilingParts extends SharedParts {
+  readonly manifest: FunctionManifest;
+  readonly startedBefore: Iterable<RecordedStart>;
+  readonly commits: Commits;
+  /** Fetches an object whose body the store does not have. */
   readonly look: Look;
+  /** The part of the function that runs here; `undefined` for the whole function. */
   readonly shard: Shard | undefined;
 }
 

@@ -1,20 +1,15 @@
-import { type Clock, pause, type Random } from "../../base/clock.ts";
+import { pause } from "../../base/clock.ts";
 import { isNewer, isUpTo, predecessor, type ResourceVersion } from "../../base/resource-version.ts";
 import type { Resource } from "../../kube/resource.ts";
-import type { KubeTransport } from "../../kube/transport.ts";
-import type { WatchObserver } from "../fanout/observer.ts";
-import type { SourceSpec } from "../fanout/source-spec.ts";
 import type { Subscriber } from "../fanout/subscriber.ts";
 import type { Change } from "../scan/change.ts";
 import { Connection } from "../stream/connection.ts";
 import { type Ending, endingOf, SessionEnded } from "../stream/failure.ts";
-import type { HealthReporter, InformerHealth } from "../stream/informer-health.ts";
-import type { ConnectionStats, Liveness } from "../stream/liveness.ts";
+import type { HealthReporter } from "../stream/informer-health.ts";
+import type { ConnectionStats } from "../stream/liveness.ts";
 import type { SessionHistory } from "../stream/next-step.ts";
 import { causesOf, type RetryCause, RetryState } from "../stream/retry-state.ts";
-import type { Semaphore } from "../stream/semaphore.ts";
-import type { ServedKind } from "../stream/served-kind.ts";
-import type { OpenStream } from "../stream/stream.ts";
+import type { InformerParts, OpenStream } from "../stream/stream.ts";
 import { secondOpinionMs } from "./diff.ts";
 import type { ListSemaphore } from "./list-semaphore.ts";
 import { type Applicant, Listing } from "./listing.ts";
@@ -48,17 +43,8 @@ export interface Handover {
   readonly openStream: OpenStream | undefined;
 }
 
-interface ListerParts {
-  readonly spec: SourceSpec;
-  readonly transport: KubeTransport;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly observer: WatchObserver;
-  readonly health: InformerHealth;
-  readonly liveness: Liveness;
-  readonly kind: ServedKind;
+interface ListerParts extends InformerParts {
   readonly listSlots: ListSemaphore;
-  readonly turnstile: Semaphore;
   /** Aborts when the source stops. */
   readonly signal: AbortSignal;
   /** Returns the newest resourceVersion known to any subscriber of the source. */

@@ -17,13 +17,17 @@ const refusalMs = 10_000;
  */
 const pageMs = 1000;
 
-interface SessionOptions {
+/** The request of a list or a watch. */
+export interface InformerRequest {
   readonly transport: KubeTransport;
   readonly clock: Clock;
   readonly path: string;
   readonly query: Readonly<Record<string, string | undefined>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly identity: ObjectIdentity;
+}
+
+interface SessionOptions extends InformerRequest {
   readonly timeoutMs: number;
   /** Returns the silence allowed after so many events, in milliseconds. */
   idleMs(events: number): number;

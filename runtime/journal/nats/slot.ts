@@ -92,10 +92,12 @@ export async function takeSlot(
   throw new WatchfireError("WF_CHECKPOINT_FENCED", { what: "other replicas open its subject on NATS again and again" });
 }
 
-type SlotReadOptions = Pick<SlotOptions, "nats" | "slot" | "clock">;
-
 /** Reads a slot without changing it. @throws WatchfireError of the checkpoint section */
-export async function readSlot({ nats, slot, clock }: SlotReadOptions): Promise<MemoryDisk> {
+export async function readSlot({
+  nats,
+  slot,
+  clock,
+}: Pick<SlotOptions, "nats" | "slot" | "clock">): Promise<MemoryDisk> {
   const disk = new MemoryDisk();
   const log = new JetstreamLog(nats, clock, slot);
   try {
