@@ -71,7 +71,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "edits: an event that waits comes in the form that it was written in",
     file: "runtime/engine/work/spill.ts",
-    edits: [['if (!now || type === "Scheduled" || form === now.ofEvents)', 'if (!now || form !== "")']],
+    edits: [['if (!now || event.kind === "tick" || form === now.ofEvents)', 'if (!now || form !== "")']],
     caughtBy: "edits",
     within: { law: "objectForm", edits: ["apiVersion"] },
   },
