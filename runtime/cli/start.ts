@@ -160,7 +160,9 @@ export const start = command({
     if (!elects) source?.begin();
     const { connectKubeconfig } = await import("../kube/kubeconfig.ts");
     const { serve } = await import("./serve.ts");
-    const logWriter = new LogWriter(standardOutput(), systemClock);
+    const { Metrics } = await import("../observe/metrics.ts");
+    const metrics = new Metrics();
+    const logWriter = new LogWriter(standardOutput(), systemClock, metrics.lineDropped);
     process.on("exit", () => logWriter.flush(flushMs));
     const functionLog = new FunctionLog(logWriter);
     const log = createLog(environment.logLevel, functionLog);
@@ -205,7 +207,7 @@ export const start = command({
         ...(socket && { executorSocket: socket }),
         log,
         functionLog,
-        logWriter,
+        metrics,
       };
       const begin = async (runtime: Host) => {
         log.info({ version, cluster: transport.description, url: runtime.url }, "started");

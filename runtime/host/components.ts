@@ -38,7 +38,6 @@ import type { FunctionLog } from "../observe/function-log.ts";
 import { accounted, guestOutput } from "../observe/guest-output.ts";
 import type { Logger } from "../observe/log.ts";
 import { LogLimit } from "../observe/log-limit.ts";
-import type { LogWriter } from "../observe/log-writer.ts";
 import { Metrics } from "../observe/metrics.ts";
 import { sourceLog } from "../observe/source-log.ts";
 import { SpanExporter } from "../observe/traces/exporter.ts";
@@ -134,8 +133,8 @@ export interface RuntimeOptions {
   readonly dryRun?: boolean;
   /** The log that `watchfire logs` reads the last lines from. `log` must write through it. */
   readonly functionLog?: FunctionLog;
-  /** The writer behind `log`, if it may drop lines. Dropped lines are counted. */
-  readonly logWriter?: Pick<LogWriter, "heardBy">;
+  /** Metrics that count already, such as lines that the log's writer drops. Default: new ones. */
+  readonly metrics?: Metrics;
   /** A person waits for the start: rejected credentials end it. Default: they are retried, because they may be renewed. */
   readonly interactive?: boolean;
   /** Limit of the `reads` of all functions together, in bytes. Default 256 MiB. */
@@ -188,15 +187,11 @@ export interface Components {
   readonly own: OwnObjects;
   /** Callbacks for each function call that the API server refuses, one for each store's functions. */
   readonly refusals: Set<(functionName: string) => void>;
-  /** The port of the endpoints, once they listen. */
-  readonly endpoints: { port?: number };
   /** The runs and log lines of the last days; `undefined` without a history. */
   readonly history: RunHistory | undefined;
   /** Makes the spans of events; `undefined` without traces. */
   readonly tracer: Tracer | undefined;
   readonly spans: SpanExporter | undefined;
-  /** Returns the text of a function's file as it runs, once there is a host. */
-  readonly sources: { textOf?: (functionName: string, file: string) => string | undefined };
   readonly revokedWatches: RevokedWatches;
   readonly sandbox: Sandbox;
   /** Client of the supervisor, if executors run in another container. */
@@ -221,19 +216,27 @@ export interface ActiveComponents extends Components {
   readonly leave: () => Promise<void>;
 }
 
-/** Creates the components of a standby. */
-export async function makeComponents(options: RuntimeOptions): Promise<Components> {
-  const { transport, clock, random, log } = options;
-  const metrics = new Metrics();
-  if (options.logWriter) options.logWriter.heardBy = metrics.lineDropped;
+/** The facts that components ask of the host, which is constructed from them. */
+interface HostFacts {
+  /** Returns the text of a function's file as it runs. */
+  sourceText(functionName: string, file: string): string | undefined;
+  /** The port of the endpoints, once they listen. */
+  readonly port: number | undefined;
+}
+
+/**
+ * Creates the components of a standby.
+ * @param host returns the host, once there is one
+ */
+export async function makeComponents(options: RuntimeOptions, host: () => HostFacts | undefined): Promise<Components> {
+  const { transport, clock, random, log, metrics = new Metrics() } = options;
   const redactor = new Redactor();
   const recorder = new Recorder(clock, (name, data) => redactor.redactData(name, data));
   const manifests = new Map<string, FunctionManifest>();
   const discovery = new Discovery(transport, clock);
   const refusals: Components["refusals"] = new Set();
-  const endpoints: Components["endpoints"] = {};
-  const sources: Components["sources"] = {};
-  const history = options.history && historyOf(options, options.history, { metrics, redactor, sources });
+  const frameOf = (name: string, stack: string) => codeFrame(stack, (file) => host()?.sourceText(name, file));
+  const history = options.history && historyOf(options, options.history, { metrics, redactor, frameOf });
   if (history && options.functionLog) options.functionLog.collector = history.lines;
   const spans = options.traces && new SpanExporter({ settings: options.traces, clock, log, ended: metrics.spansEnded });
   const tracer = spans && options.traces && tracerOf(options, options.traces, { spans, redactor, manifests });
@@ -277,7 +280,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     warned: (name, text) => log.warn({ function: name, warning: redactor.redact(name, text) }, "the API server warns"),
     withheld: elector && withheldBy(elector),
     ...(options.dryRun && { unsent: showUnsent(log, redactor) }),
-    ownPort: () => endpoints.port,
+    ownPort: () => host()?.port,
     ...(options.proxies && { proxies: options.proxies }),
   });
   const { executorSocket, jitless = false } = options;
@@ -311,11 +314,9 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     access,
     own,
     refusals,
-    endpoints,
     history,
     tracer,
     spans,
-    sources,
     revokedWatches: new RevokedWatches({ transport, watches, clock }),
     sandbox,
     supervisor,
@@ -334,13 +335,17 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
 function historyOf(
   { data, store = "sqlite", clock, log }: RuntimeOptions,
   limits: HistoryLimits,
-  { metrics, redactor, sources }: Pick<Components, "metrics" | "redactor" | "sources">,
+  {
+    metrics,
+    redactor,
+    frameOf,
+  }: Pick<Components, "metrics" | "redactor"> & Pick<ConstructorParameters<typeof RunHistory>[0], "frameOf">,
 ): RunHistory {
   return new RunHistory({
     ...{ limits, clock, log },
     folder: store === "sqlite" ? data : undefined,
     redact: (name, text) => redactor.redact(name, text),
-    frameOf: (name, stack) => codeFrame(stack, (file) => sources.textOf?.(name, file)),
+    frameOf,
     dropped: metrics.notInHistory,
   });
 }

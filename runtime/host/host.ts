@@ -36,7 +36,7 @@ import {
   makeComponents,
   type RuntimeOptions,
 } from "./components.ts";
-import { describeConfiguration } from "./configuration.ts";
+import { describeConfiguration, settingsOf } from "./configuration.ts";
 import { type Acting, createControlApi } from "./control-api.ts";
 import { DataDirLock } from "./data-dir-lock.ts";
 import { explainFunction } from "./explain-function.ts";
@@ -50,7 +50,6 @@ import { publicationIn, publicationOf } from "./publication.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
 import { SoleOwner } from "./sole-owner.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
-import { settingsOf } from "./support.ts";
 
 /**
  * Interval of `untilReady`, in milliseconds: short at first, because a start takes moments, then longer, in case it never becomes
@@ -93,8 +92,7 @@ export class Host {
     this.dataDir = new DataDirLock(options.data);
     this.lost = this.losing.promise;
     const { functions, slots, functionLog, transport, clock, log } = options;
-    const { elector, metrics, recorder, redactor, sandbox, watches, reads, history, sources } = components;
-    sources.textOf = (name, file) => this.sourceText(name, file);
+    const { elector, recorder, redactor, history } = components;
     void elector?.lost.then(this.losing.resolve);
     this.consoleAccess = options.console ? new ConsoleAccess(clock) : undefined;
     this.series = options.console ? new MetricSeries(() => this.counters, clock) : undefined;
@@ -127,25 +125,6 @@ export class Host {
       names: () => this.ownership.names,
       ...{ recorder, redactor, functionLog, history, transport, clock, log },
     });
-    metrics.leader(() => this.isActive);
-    // Evaluated at each scrape.
-    metrics.watch({
-      functions: () =>
-        this.counts.map(({ function: name, ...counts }) => ({
-          name,
-          isPaused: this.paused(name) !== undefined,
-          ...counts,
-        })),
-      standings: () =>
-        this.isWaiting
-          ? this.status().functions
-          : [...withStill([], this.still), ...describeStandings(this.statusParts)],
-      unloaded: () => this.allUnloaded,
-      parked: () => sandbox.parked(),
-      reads: () => reads.reports(),
-      cache: () => reads.totals(),
-      sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
-    });
   }
 
   /**
@@ -158,7 +137,9 @@ export class Host {
     // A data folder in use is reported before anything else is done.
     const alone = { ...options, cluster: undefined, onLost: () => {} };
     const journal = options.election ? undefined : await openStore(alone, undefined, signal);
-    const host = new Host(options, await makeComponents(options), journal);
+    let made: Host | undefined;
+    const host = new Host(options, await makeComponents(options, () => made), journal);
+    made = host;
     try {
       await host.ownership.prepare();
       signal.throwIfAborted();
@@ -174,6 +155,11 @@ export class Host {
   /** URL of the endpoints. */
   get url(): string {
     return this.endpoints?.url ?? "";
+  }
+
+  /** The port of the endpoints, once they listen. */
+  get port(): number | undefined {
+    return this.endpoints?.port;
   }
 
   /** A link that logs one browser in to the console; undefined without a console. */
@@ -381,6 +367,29 @@ export class Host {
     );
   }
 
+  /** Returns all metrics as text, with the states as they are now. */
+  private metrics(): Promise<string> {
+    const { metrics, sandbox, reads, watches } = this.components;
+    return metrics.text({
+      isActive: () => this.isActive,
+      functions: () =>
+        this.counts.map(({ function: name, ...counts }) => ({
+          name,
+          isPaused: this.paused(name) !== undefined,
+          ...counts,
+        })),
+      standings: () =>
+        this.isWaiting
+          ? this.status().functions
+          : [...withStill([], this.still), ...describeStandings(this.statusParts)],
+      unloaded: () => this.allUnloaded,
+      parked: () => sandbox.parked(),
+      reads: () => reads.reports(),
+      cache: () => reads.totals(),
+      sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
+    });
+  }
+
   private get readiness() {
     const { partitions } = this;
     const all = partitions.flatMap(({ live }) => live.all);
@@ -455,7 +464,7 @@ export class Host {
       obstacle: () => (this.stopping.signal.aborted ? "it drains" : this.unready),
       unsaved: () => this.active.flatMap(({ dispatcher, store }) => dispatcher.trouble ?? store.trouble ?? [])[0],
       status: () => (tokenReview ? { ...this.status(), tokenReview } : this.status()),
-      metrics: () => this.components.metrics.text(),
+      metrics: () => this.metrics(),
       gate: gate.admit,
       deadLetters: () => this.ownership.deadLetters,
       explain: (question: ExplainQuestion) => this.explain(question),
@@ -465,7 +474,7 @@ export class Host {
           options: settingsOf(this.options),
           data,
           status: this.status(),
-          metrics: await this.components.metrics.text(),
+          metrics: await this.metrics(),
           warnings: this.options.functionLog?.warnings ?? [],
           manifests: this.functions,
           redactor: this.components.redactor,
@@ -495,7 +504,6 @@ export class Host {
         }),
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
-    this.components.endpoints.port = this.endpoints.port;
     series?.begin();
   }
 

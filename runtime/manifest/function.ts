@@ -41,6 +41,12 @@ export type ChangeType = (typeof changeTypes)[number];
 export const eventTypes = [...changeTypes, "Scheduled"] as const;
 export type EventType = (typeof eventTypes)[number];
 
+/** Whether events of a type are changes of an object. Those of other types have no object. */
+export const isChange = (type: EventType): type is ChangeType => (changeTypes as readonly EventType[]).includes(type);
+
+/** The `apiVersion` in place of an object's, for events without an object. */
+export const ownApiVersion = "watchfire.dev/v1alpha1";
+
 export interface Trigger {
   /** Passed to the handler; unique within the function; default: the kind in lower case. */
   readonly name: string;

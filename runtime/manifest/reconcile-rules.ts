@@ -1,6 +1,5 @@
 import { parseDuration } from "@watchfire/sdk";
-import { field, text } from "./raw-value.ts";
-import type { ExpressionChecker, RuleFault } from "./rule-fault.ts";
+import { type ExpressionChecker, field, type RuleFault, text } from "./rule-fault.ts";
 
 const invalid = "WF_MANIFEST_INVALID_VALUE";
 

@@ -40,6 +40,8 @@ const perSource = ["api_version", "kind", "namespace", "label_selector", "field_
 
 /** States that are measured at each scrape, because they are not counts. */
 export interface Gauges {
+  /** Whether this replica is the active one. */
+  isActive(): boolean;
   functions(): readonly {
     readonly name: string;
     readonly isPaused: boolean;
@@ -202,9 +204,11 @@ export class Metrics {
     this.page.addAll(() => [build]);
   }
 
-  /** Returns all metrics as Prometheus text. */
-  async text(): Promise<string> {
-    return (await this.page.text()) + (await this.defaults.metrics());
+  /** Returns all metrics as Prometheus text. Default: without states. */
+  async text(gauges?: Gauges): Promise<string> {
+    // Separate readers, because each takes some milliseconds of the event loop with 2,000 functions.
+    const states = gauges ? [() => statesOf(gauges), () => standingOf(gauges)] : [];
+    return (await this.page.text(states)) + (await this.defaults.metrics());
   }
 
   /** Returns how many events of a function had each outcome, by trigger, since the start. */
@@ -212,18 +216,6 @@ export class Metrics {
     return this.events.countsOf(functionName).map(({ others: [trigger = "", , outcome = ""], count }) => {
       return { trigger, outcome, count };
     });
-  }
-
-  /** Adds the metric that shows whether this replica is the active one. */
-  leader(read: () => boolean): void {
-    this.page.addAll(() => [gauge("leader", "1 while this replica is the active one.", [], [[read() ? 1 : 0]])]);
-  }
-
-  /** Adds metrics of states, which are read at each scrape. */
-  watch(gauges: Gauges): void {
-    this.page.addAll(() => statesOf(gauges));
-    // Separate readers, because each takes some milliseconds of the event loop with 2,000 functions.
-    this.page.addAll(() => standingOf(gauges));
   }
 
   readonly dispatch: EngineObserver = {
@@ -325,13 +317,14 @@ function gauge(
   };
 }
 
-function statesOf({ functions: read, unloaded, parked, sources, reads, cache: readCache }: Gauges): Family[] {
+function statesOf({ isActive, functions: read, unloaded, parked, sources, reads, cache: readCache }: Gauges): Family[] {
   const functions = read();
   const cache = readCache();
   const each = perFunction(functions);
   const onRecord = perFunction([...functions, ...unloaded()]);
   const dropped = "that were dropped because of their function's limit, oldest first.";
   return [
+    gauge("leader", "1 while this replica is the active one.", [], [[isActive() ? 1 : 0]]),
     each("function_lag_seconds", "Age of the oldest unfinished event.", (of) => of.lagSeconds),
     each(
       "function_oldest_event_age_seconds",

@@ -1,5 +1,6 @@
 // Replicas that share the functions: the objects that the chart renders for `slots` and `autoscaling`, and the values it refuses.
 import { describe, expect, test } from "vitest";
+import { noStates } from "../../deploy/dashboard/known-metrics.ts";
 import { parse } from "../../runtime/cli/command.ts";
 import { start } from "../../runtime/cli/start.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
@@ -98,17 +99,7 @@ describe("an autoscaler", () => {
     expect(await by("autoscaling.cpuMillicores=0", "autoscaling.oldestEventSeconds=30")).toEqual(["Pods"]);
     const { metrics } = only(await render(...valuesOf("fleet")), "HorizontalPodAutoscaler").spec;
     expect(metrics.map(({ type }: { type: string }) => type)).toEqual(["Resource", "Pods"]);
-    const runtime = new Metrics();
-    runtime.watch({
-      functions: () => [],
-      unloaded: () => [],
-      standings: () => [],
-      parked: () => [],
-      reads: () => [],
-      cache: () => ({ bytes: 0, limit: 0, suspensions: [] }),
-      sources: () => [],
-    });
-    expect(await runtime.text()).toContain(`\n${metrics[1].pods.metric.name} 0\n`);
+    expect(await new Metrics().text(noStates)).toContain(`\n${metrics[1].pods.metric.name} 0\n`);
     expect(metrics[1].pods.target).toEqual({ type: "AverageValue", averageValue: "30" });
   });
 });

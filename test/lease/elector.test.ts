@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { Elector, type ElectorOptions, leaseMs } from "../../runtime/lease/elector.ts";
 import type { LeaseApi } from "../../runtime/lease/lease-api.ts";
 import { VirtualClock } from "../virtual-clock.ts";
-import { type Fate, ProcessClock, SimulatedLease } from "./simulated-leases.ts";
+import { type Fate, fateOf, ProcessClock, SimulatedLease } from "./simulated-leases.ts";
 
 const prompt: Fate = { thereMs: 5, backMs: 5 };
 /** When a holder stops without a renewal. */
@@ -469,14 +469,6 @@ describe("a Lease", () => {
   });
 });
 
-const fateOf: fc.Arbitrary<Fate> = fc.record(
-  {
-    thereMs: fc.oneof({ weight: 6, arbitrary: fc.nat(50) }, { weight: 1, arbitrary: fc.nat(30_000) }),
-    backMs: fc.oneof({ weight: 6, arbitrary: fc.nat(50) }, { weight: 1, arbitrary: fc.nat(30_000) }),
-    accident: fc.constantFrom("lost" as const, "answer lost" as const, "error" as const),
-  },
-  { requiredKeys: ["thereMs", "backMs"] },
-);
 /** Accidents happen only in bad phases; in good phases every request is prompt. */
 const stepOf = fc.record({
   process: fc.nat(2),

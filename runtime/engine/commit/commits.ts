@@ -75,7 +75,7 @@ interface CommitsOptions {
   /** The first unused row number of the journal. */
   readonly firstJournalRow: number;
   /** Called before each commit; once it returns false, nothing is written any more. */
-  readonly permitted: () => boolean;
+  readonly permitted?: (() => boolean) | undefined;
   /** Called once when another runtime has taken over the store, so that nothing can be written any more. */
   readonly onLost: (error: WatchfireError) => void;
 }
@@ -348,7 +348,7 @@ export class Commits {
    * @throws WatchfireError the reason, once nothing is written any more
    */
   async past(batch: Batch): Promise<void> {
-    while (this.options.permitted() && !this.halted) {
+    while (this.options.permitted?.() !== false && !this.halted) {
       if (await this.attempt(batch)) {
         // The batch that is being written reports its own failure.
         if (!this.writing) this.failure = undefined;
@@ -501,7 +501,7 @@ export class Commits {
     this.dirty.clear();
     const sealed = batch.seal(cursors);
     for (;;) {
-      if (!this.options.permitted()) {
+      if (this.options.permitted?.() === false) {
         this.halt();
         return;
       }

@@ -12,8 +12,8 @@ import {
 import { dnsLabel, objectName } from "../../kube/names.ts";
 import type { KeyRule } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
+import { parseKey } from "./expression.ts";
 import { type FieldPath, NamedFields, pathsOf } from "./named-fields.ts";
-import { parseKey } from "./parse-condition.ts";
 import { type HeldBack, wakesNobody } from "./reason.ts";
 
 /** The number of keys that one object may wake: a change of it costs a row on disk for each. */

@@ -214,10 +214,20 @@ function isForgotten(
   return !(oldBody && (rule.readsMetadataAlone || form.keepsWholeObjects));
 }
 
-function causeOf({ replayed, type, objects, meta, flags, attempts, redeliveryRisk, journalRow }: LaneEvent): Waking {
+function causeOf({
+  kind,
+  replayed,
+  type,
+  objects,
+  meta,
+  flags,
+  attempts,
+  redeliveryRisk,
+  journalRow,
+}: LaneEvent): Waking {
   const { namespace, name, resourceVersion } = meta;
   const trigger = objects.identity;
-  if (type === "Scheduled") return { type, trigger };
+  if (kind === "tick") return { type, trigger };
   // An event that an edit made of a waiting key is the change that woke the key.
   if (replayed && flags.reason !== "edited") return { type: "Replay" };
   const uid = type === "Deleted" && { uid: meta.uid };

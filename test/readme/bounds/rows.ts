@@ -44,8 +44,8 @@ type Named = ReturnType<typeof constant>;
 function received(): Bound[] {
   const event = constant("informer/scan/value-reader.ts", "valueLimit");
   const [changes, bytes, lists] = [
-    constant("informer/list/held-changes.ts", "heldLimit"),
-    constant("informer/list/held-changes.ts", "heldBytesLimit"),
+    constant("informer/list/paged-list.ts", "heldLimit"),
+    constant("informer/list/paged-list.ts", "heldBytesLimit"),
     constant("informer/list/list-semaphore.ts", "defaultSlots"),
   ];
   const counted = constant("informer/fanout/skip-set.ts", "mostCounted");
