@@ -15,6 +15,8 @@ import { deadLetterRowSchema, deadLetterSchema, replayAnswerSchema } from "../ob
 import { explanationSchema } from "../observe/explanation.ts";
 import { supportReportSchema } from "../observe/support-report.ts";
 import {
+  changesAnswerSchema,
+  changesQuestionSchema,
   configurationSchema,
   errorDetailSchema,
   errorsAnswerSchema,
@@ -24,6 +26,7 @@ import {
   loginCodeSchema,
   loginQuestionSchema,
   overviewSchema,
+  revisionsAnswerSchema,
   runDetailSchema,
   runEventSchema,
   runSearchSchema,
@@ -67,6 +70,19 @@ export const apiRoutes: readonly ApiRoute[] = [
     path: "/functions/{name}/source",
     summary: "The text of a function's handler as it runs",
     answer: sourceAnswerSchema,
+  },
+  {
+    method: "get",
+    path: "/functions/{name}/revisions",
+    summary: "The deployments of a function's set, newest first",
+    answer: revisionsAnswerSchema,
+  },
+  {
+    method: "get",
+    path: "/changes",
+    summary: "Who changed what since the start, newest first",
+    query: changesQuestionSchema,
+    answer: changesAnswerSchema,
   },
   {
     method: "get",

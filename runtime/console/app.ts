@@ -18,6 +18,7 @@ import type { MetricSeries } from "./metric-series.ts";
 import { openApi } from "./openapi.ts";
 import { iconSvg, pageHtml, securityHeaders } from "./page.ts";
 import {
+  changesQuestionSchema,
   loginQuestionSchema,
   runsQuestionSchema,
   type SessionAnswer,
@@ -35,7 +36,7 @@ const streamMs = 10 * 60_000;
 
 export interface ConsoleParts extends GuardParts, InquiryParts {
   /** The samples of the last hour. */
-  readonly series: Pick<MetricSeries, "describe">;
+  readonly series: Pick<MetricSeries, "describe" | "bytesPerSecond">;
   /** The commands' routes, without guards. */
   readonly control: Hono<ControlEnv>;
   readonly clock: Clock;
@@ -130,6 +131,12 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
     return c.json(parts.series.describe(asked.data));
   });
   app.get("/functions/:name/source", (c) => c.json(inquiry.source(c.req.param("name"))));
+  app.get("/functions/:name/revisions", async (c) => c.json(await inquiry.revisions(c.req.param("name"))));
+  app.get("/changes", (c) => {
+    const asked = changesQuestionSchema.safeParse(c.req.query());
+    if (!asked.success) return c.json({ error: "the query is function=NAME" }, 400);
+    return c.json(inquiry.changes(asked.data.function));
+  });
   app.get("/sources", (c) => c.json(inquiry.sources()));
   app.get("/runs", async (c) => {
     const asked = runsQuestionSchema.safeParse(c.req.query());

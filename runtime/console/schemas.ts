@@ -21,7 +21,12 @@ export type Attention = z.infer<typeof attentionSchema>;
 
 const sourceSchema = statusAnswerSchema.shape.sources.unwrap().element.extend({
   lastBookmarkAgeMs: z.number().optional(),
+  lastEventAgeMs: z.number().optional(),
+  /** Rate of live changes in the last minute. Absent until it is known. */
+  bytesPerSecond: z.number().optional(),
   reconnects: z.number().optional(),
+  /** The last complete list, and why it was read. */
+  lastList: z.object({ ageMs: z.number(), items: z.number(), tookMs: z.number(), why: z.string() }).optional(),
   lastError: z.object({ cause: z.string(), message: z.string(), ageMs: z.number() }).optional(),
   /** The functions that read it. */
   functions: z.array(z.string()).optional(),
@@ -196,6 +201,56 @@ export const configurationSchema = z.object({
   /** The place where it runs, and its cluster. */
   place: z.record(z.string(), z.string()),
   limits: z.record(z.string(), z.object({ value: z.number(), unit: z.string() })),
+  /** The data folder's files, and its volume, in bytes. Sizes of the volume are absent if the system does not say. */
+  disk: z.object({
+    files: z.array(z.object({ name: z.string(), bytes: z.number() })),
+    size: z.number().optional(),
+    free: z.number().optional(),
+  }),
+});
+
+export const revisionsAnswerSchema = z.object({
+  /** The set that the function was deployed with. Absent if its code is of a folder. */
+  set: z.string().optional(),
+  /** The number of the deployed revision, if it has a record. */
+  current: z.number().optional(),
+  /** Newest first. */
+  revisions: z.array(
+    z.object({
+      number: z.number(),
+      /** ISO 8601; `null` if it is not known. */
+      at: z.string().nullable(),
+      /** The account, or why it is not known. */
+      by: z.string(),
+      commit: z.string().optional(),
+      /** The work tree had changes that were not committed. */
+      dirty: z.boolean().optional(),
+      message: z.string(),
+      /** Its change of the function, compared with the revision before; `unknown` if that is not on record. */
+      change: z.enum(["added", "changed", "removed", "unchanged", "absent", "unknown"]),
+    }),
+  ),
+});
+export type RevisionsAnswer = z.infer<typeof revisionsAnswerSchema>;
+
+export const changesQuestionSchema = z.strictObject({ function: z.string().max(253).optional() });
+export const changesAnswerSchema = z.object({
+  /** Newest first: those since the start, as many as are in memory. */
+  changes: z.array(
+    z.object({
+      /** ISO 8601. */
+      at: z.string(),
+      who: z.string(),
+      verb: z.string(),
+      /** The changed functions. Only the one that was asked for, if one was. */
+      functions: z.array(z.string()),
+      set: z.string().optional(),
+      revision: z.number().optional(),
+      reason: z.string().optional(),
+      result: z.string(),
+      from: z.string().optional(),
+    }),
+  ),
 });
 
 export const seriesQuestionSchema = z.strictObject({

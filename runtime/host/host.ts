@@ -4,6 +4,7 @@ import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import { readVariables } from "../base/variables.ts";
 import { ClusterSource } from "../catalog/cluster-source.ts";
+import { revisionsOf } from "../catalog/deploy/rollback.ts";
 import type { TakenRevision } from "../catalog/deployed-set.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
@@ -24,6 +25,7 @@ import type { Pause } from "../control/pauses.ts";
 import { BodyRoom } from "../engine/commit/deferred-rows.ts";
 import type { UnloadedCounts } from "../engine/dispatcher.ts";
 import { Budget, heapQuarter } from "../engine/work/budget.ts";
+import { sourceKey } from "../informer/fanout/source-spec.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
 import { lostError } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -100,7 +102,13 @@ export class Host {
     sources.textOf = (name, file) => this.sourceText(name, file);
     void elector?.lost.then(this.losing.resolve);
     this.consoleAccess = options.console ? new ConsoleAccess(clock) : undefined;
-    this.series = options.console ? new MetricSeries(() => this.counters, clock) : undefined;
+    this.series = options.console
+      ? new MetricSeries(
+          () => this.counters,
+          clock,
+          () => this.sourceCounters,
+        )
+      : undefined;
     this.code = functions === undefined ? undefined : (options.code ?? openCode(functions, clock, options.trust));
     this.audit = this.auditLog();
     this.source = this.sourceOf();
@@ -344,6 +352,11 @@ export class Host {
     });
   }
 
+  private get sourceCounters() {
+    const { watches } = this.components;
+    return watches.status().map((source) => ({ key: sourceKey(source), bytes: source.receivedBytes ?? 0 }));
+  }
+
   /** Returns what is on record here of a function that is not loaded. */
   private unloaded(name: string): UnloadedCounts | undefined {
     const partitions = this.ownership.names.includes(name) ? this.partitionsOf(name) : this.partitions;
@@ -485,6 +498,8 @@ export class Host {
             outcomesOf: (name) => this.components.metrics.outcomesOf(name),
             sourceText: (name, file) => this.sourceText(name, file),
             configuration: () => describeConfiguration(this.options, this.url),
+            revisionsOf: (set) => revisionsOf(transport, { account, namespace, set }),
+            changes: (name) => audit.recent(name),
             redactData: (name, data) => this.components.redactor.redactData(name, data),
             ...(this.options.writesFixtures && { fixtureFolder: (name) => this.fixtureFolder(name) }),
           });

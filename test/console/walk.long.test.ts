@@ -55,6 +55,7 @@ async function open() {
     context,
     faults,
     functions,
+    data,
     close: () => Promise.all([context.close(), admin.close()]),
   };
 }
@@ -143,10 +144,10 @@ test.skipIf("absent" in browser)(
 );
 
 test.skipIf("absent" in browser)(
-  "a function is paused and resumed, an object redelivered, a letter dropped, an object explained, a link works once, and a stop is told",
+  "a function is paused and resumed, an object redelivered, a letter dropped, an object explained, a link works once, and a stop is shown",
   { timeout: 90_000 },
   async () => {
-    const { dev, link, make, page, context, close } = await open();
+    const { dev, data, link, make, page, context, close } = await open();
     await page.goto(link);
     await page.getByRole("link", { name: "greet" }).click();
     await page.getByRole("button", { name: "Pause" }).click();
@@ -190,9 +191,24 @@ test.skipIf("absent" in browser)(
     expect(await inaccessible(page)).toEqual([]);
     await page.getByRole("link", { name: "Sources" }).click();
     await page.getByRole("table", { name: "Sources" }).getByText("watching").waitFor();
+    await page.getByRole("table", { name: "Last lists" }).getByText("A function began to read it.").waitFor();
     expect(await inaccessible(page)).toEqual([]);
     await page.goBack();
     await page.getByRole("heading", { name: "Explain" }).waitFor();
+
+    await page.getByRole("link", { name: "Configuration" }).click();
+    const downloading = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download a support bundle" }).click();
+    const bundle = JSON.parse(readFileSync(await (await downloading).path(), "utf8"));
+    expect(Object.keys(bundle)).toEqual(["takenAt", "runtime"]);
+    expect(JSON.stringify(bundle)).toContain('"kind":"ConfigMap"');
+    expect(JSON.stringify(bundle)).not.toContain(readFileSync(join(data, "token"), "utf8").trim());
+    await page.getByRole("table", { name: "Disk" }).getByText("checkpoint.db", { exact: true }).waitFor();
+    await page.goto(new URL("/functions/greet", link).href);
+    await page
+      .getByRole("table", { name: "Changes since the start" })
+      .getByRole("row", { name: /the data folder's token pause greet/ })
+      .waitFor();
 
     const stranger = await browserContext().newPage();
     await stranger.goto(link);

@@ -14,7 +14,7 @@ import { OverviewPage } from "./pages/overview.tsx";
 import { RunPage } from "./pages/run.tsx";
 import { RunsPage } from "./pages/runs.tsx";
 import { SourcesPage } from "./pages/sources.tsx";
-import { told } from "./parts.tsx";
+import { lastResult } from "./parts.tsx";
 import { url } from "./route.tsx";
 import { ThemeChoice } from "./theme.tsx";
 
@@ -53,7 +53,7 @@ function App() {
   const { title, page } = isLogin ? { title: "Log in", page: <LoginPage /> } : pageOf(url.value);
   useEffect(() => {
     document.title = `${title} – Watchfire`;
-    told.value = undefined;
+    lastResult.value = undefined;
   }, [title, pathname]);
   return (
     <>
@@ -94,8 +94,8 @@ function App() {
         {page}
       </main>
       <Keys />
-      <div class="told" role="status" aria-live="polite">
-        {told.value && <p class={`notice ${told.value.isBad ? "bad" : "good"}`}>{told.value.text}</p>}
+      <div class="result" role="status" aria-live="polite">
+        {lastResult.value && <p class={`notice ${lastResult.value.isBad ? "bad" : "good"}`}>{lastResult.value.text}</p>}
       </div>
     </>
   );

@@ -20,7 +20,7 @@ export function useRights(name?: string): Rights {
 /** The id of the sentence that explains disabled buttons. */
 export const deniedId = "denied";
 
-/** Says why the buttons beside it are disabled. */
+/** Explains why the buttons next to it are disabled. */
 export function Denied({ of: { why } }: { of: Rights }) {
   if (why === undefined) return null;
   return (

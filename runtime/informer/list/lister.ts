@@ -4,7 +4,7 @@ import type { Resource } from "../../kube/resource.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import type { WatchObserver } from "../fanout/observer.ts";
 import type { SourceSpec } from "../fanout/source-spec.ts";
-import type { Subscriber } from "../fanout/subscriber.ts";
+import type { ListReason, Subscriber } from "../fanout/subscriber.ts";
 import { Connection } from "../stream/connection.ts";
 import { type Ending, endingOf, SessionEnded } from "../stream/failure.ts";
 import type { HealthReporter, InformerHealth } from "../stream/informer-health.ts";
@@ -369,12 +369,14 @@ export class Lister {
     const rewinds = listing.applicants.some(({ reason }) => reason === "rv-rewind");
     if (!rewinds) this.assertNew(reading, at);
     assertGoesOn(reading, at);
+    const why = whyListed(listing.applicants);
     const { counted, held, fault } = listing.end(at);
     const now = clock.monotonic();
     this.lists++;
     this.listedAtMs = now;
     this.unversioned = false;
     this.setbacks.worked();
+    health.lastList = { at: now, items: listing.items, tookMs: now - began, why };
     observer.listed(spec, listing.items, now - began);
     if (held.length > 0) health.reconnected(doubt.cause);
     this.waiting.push(...held.map((applicant) => ({ ...applicant, dueAt: now + secondOpinionMs })));
@@ -453,6 +455,17 @@ function assertGoesOn({ floor, listing }: ListInProgress, at: ResourceVersion): 
   const coversAll = floor === undefined || isUpTo(floor, at);
   if (coversAll && listing.provesRewind(at)) throw new SessionEnded({ type: "closed", by: "rewind" });
 }
+
+const reasons: Readonly<Record<ListReason, string>> = {
+  initial: "a function began to read it",
+  relist: "the server no longer had the changes since the last connection",
+  "rv-rewind": "the server's resourceVersions went back",
+  "crd-removed": "the kind was removed",
+};
+
+/** Describes why a list was read: the reasons of its subscribers. */
+const whyListed = (applicants: readonly Applicant[]): string =>
+  [...new Set(applicants.map(({ reason }) => reasons[reason]))].join("; ");
 
 /** Ending of a list that every subscriber has, or that no subscriber waits for. */
 const stopped: Ending = { type: "closed", by: "stop" };

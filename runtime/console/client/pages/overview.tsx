@@ -4,6 +4,7 @@ import type { Attention, overviewSchema, ReplicaRow } from "../../schemas.ts";
 import { useData } from "../api.tsx";
 import { age, number, Ready, Table, total, When, Words, wide, wideNumber } from "../parts.tsx";
 import { Sparkline, valueText } from "../plot.tsx";
+import { Changes } from "../revisions.tsx";
 import { functionHref } from "../route.tsx";
 import { type Series, SeriesPlots, useSeries } from "../series.tsx";
 import { SourceTable } from "./sources.tsx";
@@ -34,6 +35,7 @@ export function OverviewPage() {
               <FunctionTable functions={functions} series={series.data} />
             )}
             {series.data && functions.length > 0 && <SeriesPlots of={series.data} minutes={plotMinutes} />}
+            <Changes limit={10} />
             <SourceTable sources={sources} />
             <p class="quiet">Watchfire {version}</p>
           </>

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { sourcesAnswerSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { age, number, Ready, Table, wide, wideNumber } from "../parts.tsx";
+import { age, bytes, number, Ready, sentence, Table, took, wide, wideNumber } from "../parts.tsx";
 import { functionHref } from "../route.tsx";
 
 type Source = z.infer<typeof sourcesAnswerSchema>["sources"][number];
@@ -16,6 +16,7 @@ export function SourcesPage() {
         {({ sources }) => (
           <>
             <SourceTable sources={sources} isWhole />
+            <Lists sources={sources} />
             <Faults sources={sources} />
           </>
         )}
@@ -26,9 +27,7 @@ export function SourcesPage() {
 
 /** The last error of each source, which may be over. */
 function Faults({ sources }: { sources: readonly Source[] }) {
-  const faults = sources.flatMap(({ apiVersion, kind, namespace = "", lastError }) =>
-    lastError ? [{ name: `${apiVersion} ${kind} ${namespace}`.trim(), ...lastError }] : [],
-  );
+  const faults = sources.flatMap((source) => (source.lastError ? [{ name: nameOf(source), ...source.lastError }] : []));
   if (faults.length === 0) return null;
   return (
     <Table caption="Last errors" heads={["Source", number("When"), "Error"]}>
@@ -45,6 +44,11 @@ function Faults({ sources }: { sources: readonly Source[] }) {
   );
 }
 
+const selectionOf = ({ namespace, labelSelector, fieldSelector }: Source): string =>
+  [namespace, labelSelector, fieldSelector].filter(Boolean).join(", ");
+
+const nameOf = (source: Source): string => `${source.apiVersion} ${source.kind} ${selectionOf(source)}`.trim();
+
 const ago = (ms: number | undefined): string => (ms === undefined ? "–" : `${age(Math.max(1, ms / 1000))} ago`);
 
 const heads = [
@@ -52,11 +56,35 @@ const heads = [
   wide("Selection"),
   "State",
   wide("Resource version"),
-  number("Last byte"),
+  number("Last event"),
   wideNumber("Last bookmark"),
+  wideNumber("Bytes a second"),
   wideNumber("Reconnects"),
   wide("Shared by"),
 ];
+
+/** The last list of each source. A source that resumed at its position has read no list. */
+function Lists({ sources }: { sources: readonly Source[] }) {
+  if (sources.every(({ lastList }) => lastList === undefined)) return null;
+  return (
+    <Table caption="Last lists" heads={["Source", number("When"), number("Objects"), wideNumber("Took"), "Why"]}>
+      {sources.map((source) => {
+        const { lastList } = source;
+        if (!lastList) return null;
+        const name = nameOf(source);
+        return (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td class="number">{ago(lastList.ageMs)}</td>
+            <td class="number">{lastList.items}</td>
+            <td class="number wide">{took(lastList.tookMs)}</td>
+            <td>{sentence(lastList.why)}</td>
+          </tr>
+        );
+      })}
+    </Table>
+  );
+}
 
 interface SourceTableProps {
   readonly sources: readonly Source[];
@@ -69,8 +97,8 @@ export function SourceTable({ sources, isWhole = false }: SourceTableProps) {
   return (
     <Table caption="Sources" heads={heads}>
       {sources.map((source) => {
-        const { apiVersion, kind, namespace, labelSelector, fieldSelector, state, message } = source;
-        const selection = [namespace, labelSelector, fieldSelector].filter(Boolean).join(", ");
+        const { apiVersion, kind, state, message, bytesPerSecond: rate } = source;
+        const selection = selectionOf(source);
         return (
           <tr key={`${apiVersion} ${kind} ${selection}`}>
             <th scope="row">
@@ -86,8 +114,9 @@ export function SourceTable({ sources, isWhole = false }: SourceTableProps) {
               {message !== undefined && <div class="message">{message}</div>}
             </td>
             <td class="wide">{source.resourceVersion ?? "–"}</td>
-            <td class="number">{ago(source.lastByteAgeMs)}</td>
+            <td class="number">{ago(source.lastEventAgeMs)}</td>
             <td class="number wide">{ago(source.lastBookmarkAgeMs)}</td>
+            <td class="number wide">{rate === undefined ? "–" : bytes(Math.round(rate))}</td>
             <td class="number wide">{source.reconnects ?? 0}</td>
             <td class="wide">
               {isWhole && source.functions
