@@ -12,6 +12,7 @@ import { codeMs } from "./access.ts";
 import { runQuestionSchema } from "./api-routes.ts";
 import { type ConsoleAssets, consoleAssets } from "./assets.ts";
 import { ChangeFeed } from "./change-feed.ts";
+import { FleetAnswers, type FleetAnswersParts } from "./fleet/fleet-answers.ts";
 import { cookieName, Guard, type GuardParts } from "./guard.ts";
 import { Inquiry, type InquiryParts } from "./inquiry.ts";
 import type { MetricSeries } from "./metric-series.ts";
@@ -39,6 +40,8 @@ export interface ConsoleParts extends GuardParts, InquiryParts {
   readonly series: Pick<MetricSeries, "describe" | "bytesPerSecond">;
   /** The commands' routes, without guards. */
   readonly control: Hono<ControlEnv>;
+  /** The connection to the other replicas of the fleet. Absent: they are not asked. */
+  readonly link?: FleetAnswersParts["link"] | undefined;
   readonly clock: Clock;
   /** Default: bundled from the sources, or embedded in a package. */
   readonly assets?: () => Promise<ConsoleAssets>;
@@ -62,12 +65,30 @@ export async function consoleApp(parts: ConsoleParts): Promise<Hono> {
     c.json({ code: parts.access.newCode(await guard.bearerOf(c)), expiresInSeconds: codeMs / 1000 }),
   );
   app.use("/api/*", guard.knownCallersOnly);
+  const { link } = parts;
+  if (link) {
+    const fleet = () => parts.status().fleet;
+    app.use("/api/*", new FleetAnswers({ link, fleet, own: replicaApi(parts) }).handle);
+  }
   app.route("/api", inquiryRoutes(parts));
   app.route("/api", parts.control);
   app.route("/", await files(parts.assets ?? consoleAssets));
   app.onError(answerFailure);
   app.notFound((c) => c.json({ error: "the console has no such path; /api/openapi.json describes its API" }, 404));
   return app;
+}
+
+/** Creates the API as another replica of the fleet asks it: for this replica alone. The first replica has checked the caller's rights. */
+export function replicaApi(parts: ConsoleParts): Hono {
+  const app = new Hono<ControlEnv>();
+  app.use(async (c, next) => {
+    c.set("redact", withoutSecrets);
+    await next();
+  });
+  app.route("/api", inquiryRoutes(parts));
+  app.route("/api", parts.control);
+  app.onError(answerFailure);
+  return app as unknown as Hono;
 }
 
 function sessionRoutes({ access, gate }: ConsoleParts, guard: Guard): Hono {
@@ -164,7 +185,9 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
     const letter = describeDeadLetter(await parts.deadLetters().show(c.req.param("id")));
     return c.json(withoutSecrets(letter) as DeadLetterDetail);
   });
-  app.get("/events", (c) => stream(c, changes, parts.clock));
+  // Changes of other replicas are not known here, so the pages of a fleet ask again with each beat.
+  const mayHaveChanged = () => (parts.link && parts.link.others.length > 0 ? topics : []);
+  app.get("/events", (c) => stream(c, changes, parts.clock, mayHaveChanged));
   return app;
 }
 
@@ -172,8 +195,10 @@ const questionFault = (
   issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
 ): string => issues.map(({ path, message }) => `${path.join(".") || "the query"}: ${message}`).join("; ");
 
-/** Sends what changed, until the page is closed. */
-function stream(c: Context, changes: ChangeFeed, clock: Clock): Response {
+const topics: readonly Topic[] = ["functions", "runs", "sources", "dead-letters"];
+
+/** Sends what changed, until the page is closed. `mayHaveChanged`: topics that are sent with each beat. */
+function stream(c: Context, changes: ChangeFeed, clock: Clock, mayHaveChanged: () => readonly Topic[]): Response {
   if (changes.listening >= mostStreams) return c.json({ error: `${mostStreams} pages are open already` }, 503);
   return streamSSE(c, async (sse) => {
     const closed = new AbortController();
@@ -194,7 +219,7 @@ function stream(c: Context, changes: ChangeFeed, clock: Clock): Response {
           wake = () => beat.abort();
           await pause(clock, beatMs, beat.signal).catch(() => undefined);
         }
-        const topics = [...changed];
+        const topics = changed.size === 0 ? mayHaveChanged() : [...changed];
         changed = new Set();
         if (closed.signal.aborted) break;
         await sse.writeSSE(

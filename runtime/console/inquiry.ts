@@ -90,10 +90,12 @@ export class Inquiry {
   overview() {
     const status = this.parts.status();
     const { role, functions, sources, fleet, lease } = status;
+    const elsewhere = unasked(fleet);
     const attention = attentionOf(status);
     return {
       ...{ version, role, attention, functions, sources },
       ...(fleet && { replicas: replicasOf(fleet) }),
+      ...(elsewhere !== undefined && { elsewhere }),
       ...(role === "standby" && lease?.holder && { holder: lease.holder }),
     };
   }

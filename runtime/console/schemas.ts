@@ -30,24 +30,29 @@ const sourceSchema = statusAnswerSchema.shape.sources.unwrap().element.extend({
   lastError: z.object({ cause: z.string(), message: z.string(), ageMs: z.number() }).optional(),
   /** The functions that read it. */
   functions: z.array(z.string()).optional(),
+  /** The replica that reads it, in a fleet. */
+  replica: z.string().optional(),
 });
 
-export const sourcesAnswerSchema = z.object({ sources: z.array(sourceSchema) });
+/** Describes which replicas or shards are not part of an answer. */
+const elsewhere = z.string().optional();
 
-export const functionsAnswerSchema = z.object({ functions: z.array(functionReportSchema) });
+export const sourcesAnswerSchema = z.object({ sources: z.array(sourceSchema), elsewhere });
+
+export const functionsAnswerSchema = z.object({ functions: z.array(functionReportSchema), elsewhere });
 
 const replicaSchema = z.object({
   name: z.string(),
   slots: z.array(z.number()),
   functions: z.array(z.string()),
-  /** True for the replica that answers. The others were not asked. */
+  /** True if its answer is part of this one. */
   answers: z.boolean(),
 });
 export type ReplicaRow = z.infer<typeof replicaSchema>;
 
 export const overviewSchema = z.object({
   version: z.string(),
-  /** The replicas of a fleet that have slots, this one first. Absent without a fleet. */
+  /** The replicas of a fleet, this one first. Absent without a fleet. */
   replicas: z.array(replicaSchema).optional(),
   /** The replica that holds the Lease, on a standby. */
   holder: z.string().optional(),

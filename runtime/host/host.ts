@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import type { Hono } from "hono";
 import { runtimeAccount } from "../access/account.ts";
 import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
@@ -12,6 +13,8 @@ import type { FunctionSource } from "../catalog/function-source.ts";
 import { IndexTrust } from "../catalog/index-trust.ts";
 import { MergedSource } from "../catalog/merged-source.ts";
 import { ConsoleAccess, loginLink } from "../console/access.ts";
+import type { ConsoleParts } from "../console/app.ts";
+import type { FleetLink } from "../console/fleet/fleet-link.ts";
 import { type FunctionCounters, MetricSeries } from "../console/metric-series.ts";
 import { AccountReviews } from "../control/access/account-reviews.ts";
 import { AuditLog } from "../control/access/audit-log.ts";
@@ -31,10 +34,12 @@ import { lostError } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { openStore } from "../migrate/open-store.ts";
 import type { ControlApi } from "../observe/control-api.ts";
+import { controlRoutes } from "../observe/control-routes.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../observe/endpoints.ts";
 import type { ExplainQuestion, Explanation } from "../observe/explanation.ts";
 import { supportReport } from "../observe/support-report.ts";
 import { keepToken } from "../observe/token-file.ts";
+import { UnderWay } from "../observe/under-way.ts";
 import type { HostedState } from "../sandbox/host/hosted-function.ts";
 import {
   type ActiveComponents,
@@ -90,6 +95,8 @@ export class Host {
   /** Samples for the console's plots. */
   private readonly series: MetricSeries | undefined;
   private endpoints: Endpoints | undefined;
+  /** The connection to the other replicas of the fleet, for the console. */
+  private link: FleetLink | undefined;
   private caughtUp = false;
 
   private constructor(options: RuntimeOptions, components: Components, journal: Checkpoint | undefined) {
@@ -123,6 +130,7 @@ export class Host {
       stopping: this.stopping.signal,
       onLost: this.losing.resolve,
       known: () => this.publisher?.start(),
+      announcement: () => this.link?.announcement,
     };
     this.ownership = slots === undefined ? new SoleOwner(parts, journal) : new FleetOwner(parts, slots);
     this.publisher = this.statusPublisher();
@@ -272,6 +280,7 @@ export class Host {
     const { active } = this;
     this.code?.close();
     this.series?.close();
+    this.link?.close();
     await this.endpoints?.close();
     this.dataDir.end();
     try {
@@ -457,6 +466,23 @@ export class Host {
       audit,
       deadLetters: () => this.ownership.deadLetters,
     });
+    const partsOf =
+      access &&
+      series &&
+      ((control: ConsoleParts["control"]): ConsoleParts => ({
+        ...inspection,
+        ...{ control, access, gate, series, log, link: this.link },
+        history: this.components.history,
+        status: () => this.status(),
+        manifests: () => this.functions,
+        outcomesOf: (name) => this.components.metrics.outcomesOf(name),
+        sourceText: (name, file) => this.sourceText(name, file),
+        configuration: () => describeConfiguration(this.options, this.url),
+        revisionsOf: (set) => revisionsOf(transport, { account, namespace, set }),
+        changes: (name) => audit.recent(name),
+        redactData: (name, data) => this.components.redactor.redactData(name, data),
+        ...(this.options.writesFixtures && { fixtureFolder: (name) => this.fixtureFolder(name) }),
+      }));
     const inspection: Inspection = {
       live: () => true,
       // A standby is ready to take over, and a rollout waits for it.
@@ -484,30 +510,31 @@ export class Host {
         }),
       clock,
       // Its code is loaded when a browser asks for it.
-      console:
-        access &&
-        series &&
-        (async (control) => {
-          const { consoleApp } = await import("../console/app.ts");
-          return consoleApp({
-            ...inspection,
-            ...{ control, access, gate, series, log },
-            history: this.components.history,
-            status: () => this.status(),
-            manifests: () => this.functions,
-            outcomesOf: (name) => this.components.metrics.outcomesOf(name),
-            sourceText: (name, file) => this.sourceText(name, file),
-            configuration: () => describeConfiguration(this.options, this.url),
-            revisionsOf: (set) => revisionsOf(transport, { account, namespace, set }),
-            changes: (name) => audit.recent(name),
-            redactData: (name, data) => this.components.redactor.redactData(name, data),
-            ...(this.options.writesFixtures && { fixtureFolder: (name) => this.fixtureFolder(name) }),
-          });
-        }),
+      console: partsOf && (async (control) => (await import("../console/app.ts")).consoleApp(partsOf(control))),
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.components.endpoints.port = this.endpoints.port;
+    if (partsOf && this.options.slots !== undefined) await this.openLink(inspection, partsOf);
     series?.begin();
+  }
+
+  /** Opens the connection to the other replicas, whose consoles ask this one. */
+  private async openLink(inspection: Inspection, partsOf: (control: ConsoleParts["control"]) => ConsoleParts) {
+    const { clock, listen } = this.options;
+    const { FleetLink } = await import("../console/fleet/fleet-link.ts");
+    let api: Promise<Hono> | undefined;
+    const load = async () => {
+      const { replicaApi } = await import("../console/app.ts");
+      return replicaApi(partsOf(controlRoutes(inspection, new UnderWay(clock, () => inspection.unsaved()))));
+    };
+    this.link = await FleetLink.open(listen.host, (this.endpoints?.port ?? 0) + 1, {
+      self: () => this.ownership.owner,
+      peers: () => this.ownership.peers,
+      answer: async (request) => {
+        api ??= load();
+        return (await api).fetch(request);
+      },
+    });
   }
 
   /** True for a standby that knows the Lease's holder, and has executors. */

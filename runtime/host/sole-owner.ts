@@ -14,6 +14,7 @@ export class SoleOwner implements Ownership {
   readonly partitions: ReadonlyMap<number, Partition>;
   readonly owner = undefined;
   readonly owners = [];
+  readonly peers = [];
   private readonly parts: OwnershipParts;
   private readonly partition: Partition;
   private readonly journal: Checkpoint | undefined;

@@ -21,10 +21,10 @@ export function OverviewPage() {
     <>
       <h1>Overview</h1>
       <Ready of={loaded}>
-        {({ attention, functions, sources, role, version, replicas, holder }) => (
+        {({ attention, functions, sources, role, version, replicas, elsewhere, holder }) => (
           <>
             <Needs attention={attention} role={role} holder={holder} count={functions.length} />
-            {replicas && <Replicas replicas={replicas} />}
+            {replicas && <Replicas replicas={replicas} elsewhere={elsewhere} />}
             {functions.length === 0 ? (
               <p>
                 <Words>
@@ -81,18 +81,11 @@ function Needs({ attention, role, holder, count }: NeedsProps) {
   );
 }
 
-/** The replicas of a fleet. Only this one's functions are on the page. */
-function Replicas({ replicas }: { replicas: readonly ReplicaRow[] }) {
-  const others = replicas.filter(({ answers }) => !answers);
+/** The replicas of a fleet, and those whose functions are not on the page. */
+function Replicas({ replicas, elsewhere }: { replicas: readonly ReplicaRow[]; elsewhere: string | undefined }) {
   return (
     <>
-      {others.length > 0 && (
-        <p class="notice warn">
-          <Words>
-            {`These pages are of this replica alone: ${others.length === 1 ? "another one" : `${others.length} others`} did not answer, because replicas do not ask each other. \`kubectl watchfire console --pod NAME\` opens another's.`}
-          </Words>
-        </p>
-      )}
+      {elsewhere !== undefined && <p class="notice warn">A part of the fleet is not on these pages: {elsewhere}.</p>}
       <Table caption="Replicas" heads={["Replica", number("Slots"), wide("Functions"), "Answer"]}>
         {replicas.map(({ name, slots, functions, answers }) => (
           <tr key={name}>
@@ -100,7 +93,7 @@ function Replicas({ replicas }: { replicas: readonly ReplicaRow[] }) {
             <td class="number">{slots.length}</td>
             <td class="wide">{functions.join(", ")}</td>
             <td>
-              <span class={`badge ${answers ? "good" : "warn"}`}>{answers ? "this one" : "did not answer"}</span>
+              <span class={`badge ${answers ? "good" : "warn"}`}>{answers ? "answers" : "did not answer"}</span>
             </td>
           </tr>
         ))}

@@ -13,8 +13,9 @@ export function SourcesPage() {
       <h1>Sources</h1>
       <p class="quiet">Each is one list and watch at the API server, shared by all functions that read the same.</p>
       <Ready of={loaded}>
-        {({ sources }) => (
+        {({ sources, elsewhere }) => (
           <>
+            {elsewhere !== undefined && <p class="notice warn">Some sources are not here: {elsewhere}.</p>}
             <SourceTable sources={sources} isWhole />
             <Lists sources={sources} />
             <Faults sources={sources} />
@@ -47,18 +48,18 @@ function Faults({ sources }: { sources: readonly Source[] }) {
 const selectionOf = ({ namespace, labelSelector, fieldSelector }: Source): string =>
   [namespace, labelSelector, fieldSelector].filter(Boolean).join(", ");
 
-const nameOf = (source: Source): string => `${source.apiVersion} ${source.kind} ${selectionOf(source)}`.trim();
+const nameOf = (source: Source): string =>
+  [`${source.apiVersion} ${source.kind}`, selectionOf(source), source.replica].filter(Boolean).join(" ");
 
 const ago = (ms: number | undefined): string => (ms === undefined ? "–" : `${age(Math.max(1, ms / 1000))} ago`);
 
-const heads = [
+const heads = (isWhole: boolean) => [
   "Kind",
   wide("Selection"),
   "State",
-  wide("Resource version"),
+  ...(isWhole ? [wide("Resource version")] : []),
   number("Last event"),
-  wideNumber("Last bookmark"),
-  wideNumber("Bytes a second"),
+  ...(isWhole ? [wideNumber("Bookmark"), wideNumber("Bytes/s")] : []),
   wideNumber("Reconnects"),
   wide("Shared by"),
 ];
@@ -95,14 +96,14 @@ interface SourceTableProps {
 export function SourceTable({ sources, isWhole = false }: SourceTableProps) {
   if (sources.length === 0) return <p class="quiet">Nothing is watched.</p>;
   return (
-    <Table caption="Sources" heads={heads}>
+    <Table caption="Sources" heads={heads(isWhole)}>
       {sources.map((source) => {
         const { apiVersion, kind, state, message, bytesPerSecond: rate } = source;
         const selection = selectionOf(source);
         return (
-          <tr key={`${apiVersion} ${kind} ${selection}`}>
+          <tr key={nameOf(source)}>
             <th scope="row">
-              {apiVersion} {kind}
+              {apiVersion} {kind} {source.replica !== undefined && <div class="quiet">{source.replica}</div>}
             </th>
             <td class="wide">{selection || "all"}</td>
             <td>
@@ -113,10 +114,14 @@ export function SourceTable({ sources, isWhole = false }: SourceTableProps) {
               </span>
               {message !== undefined && <div class="message">{message}</div>}
             </td>
-            <td class="wide">{source.resourceVersion ?? "–"}</td>
+            {isWhole && <td class="wide">{source.resourceVersion ?? "–"}</td>}
             <td class="number">{ago(source.lastEventAgeMs)}</td>
-            <td class="number wide">{ago(source.lastBookmarkAgeMs)}</td>
-            <td class="number wide">{rate === undefined ? "–" : bytes(Math.round(rate))}</td>
+            {isWhole && (
+              <>
+                <td class="number wide">{ago(source.lastBookmarkAgeMs)}</td>
+                <td class="number wide">{rate === undefined ? "–" : bytes(Math.round(rate))}</td>
+              </>
+            )}
             <td class="number wide">{source.reconnects ?? 0}</td>
             <td class="wide">
               {isWhole && source.functions
