@@ -15,9 +15,12 @@ import { deadLetterRowSchema, deadLetterSchema, replayAnswerSchema } from "../ob
 import { explanationSchema } from "../observe/explanation.ts";
 import { supportReportSchema } from "../observe/support-report.ts";
 import {
+  applyAnswerSchema,
+  applyQuestionSchema,
   changesAnswerSchema,
   changesQuestionSchema,
   configurationSchema,
+  devAnswerSchema,
   errorDetailSchema,
   errorsAnswerSchema,
   functionDetailSchema,
@@ -49,6 +52,8 @@ export interface ApiRoute {
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
   readonly answer: z.ZodType;
+  /** `watchfire dev` alone has it. */
+  readonly isDev?: boolean;
 }
 
 const nothing = z.object({});
@@ -203,6 +208,21 @@ export const apiRoutes: readonly ApiRoute[] = [
     summary: "Events, errors and waiting events of the last hour, one sample each 10 seconds",
     query: seriesQuestionSchema,
     answer: seriesAnswerSchema,
+  },
+  {
+    method: "get",
+    path: "/dev",
+    summary: "Faults of types, and samples; `watchfire dev` alone has it",
+    answer: devAnswerSchema,
+    isDev: true,
+  },
+  {
+    method: "post",
+    path: "/dev/apply",
+    summary: "Applies objects in YAML; `watchfire dev` alone does",
+    body: applyQuestionSchema,
+    answer: applyAnswerSchema,
+    isDev: true,
   },
   { method: "get", path: "/sources", summary: "All lists and watches", answer: sourcesAnswerSchema },
   {

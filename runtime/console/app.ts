@@ -6,6 +6,7 @@ import { type Clock, pause } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { nameOf } from "../control/access/caller.ts";
 import { withoutSecrets } from "../control/record/redaction.ts";
+import type { ConsoleTools } from "../dev/console-tools.ts";
 import { answerFailure, type ControlEnv } from "../observe/control-routes.ts";
 import { type DeadLetterDetail, describeDeadLetter } from "../observe/dead-letter.ts";
 import { codeMs } from "./access.ts";
@@ -19,6 +20,7 @@ import type { MetricSeries } from "./metric-series.ts";
 import { openApi } from "./openapi.ts";
 import { iconSvg, pageHtml, securityHeaders } from "./page.ts";
 import {
+  applyQuestionSchema,
   changesQuestionSchema,
   loginQuestionSchema,
   runsQuestionSchema,
@@ -42,6 +44,8 @@ export interface ConsoleParts extends GuardParts, InquiryParts {
   readonly control: Hono<ControlEnv>;
   /** The connection to the other replicas of the fleet. Absent: they are not asked. */
   readonly link?: FleetAnswersParts["link"] | undefined;
+  /** The abilities of `watchfire dev`. Absent elsewhere: there are no routes for them. */
+  readonly tools?: ConsoleTools | undefined;
   readonly clock: Clock;
   /** Default: bundled from the sources, or embedded in a package. */
   readonly assets?: () => Promise<ConsoleAssets>;
@@ -91,7 +95,7 @@ export function replicaApi(parts: ConsoleParts): Hono {
   return app as unknown as Hono;
 }
 
-function sessionRoutes({ access, gate }: ConsoleParts, guard: Guard): Hono {
+function sessionRoutes({ access, gate, tools }: ConsoleParts, guard: Guard): Hono {
   const app = new Hono();
   app.post("/", async (c) => {
     const asked = loginQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
@@ -120,6 +124,7 @@ function sessionRoutes({ access, gate }: ConsoleParts, guard: Guard): Hono {
     const answer: SessionAnswer = {
       who: nameOf(caller),
       mayUpdate: fault === undefined,
+      isDev: tools !== undefined,
       ...(fault && { why: `${fault.detail.what}; ${fault.hint}` }),
     };
     return c.json(answer);
@@ -138,7 +143,7 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
   const app = new Hono();
   const inquiry = new Inquiry(parts);
   const changes = new ChangeFeed(() => parts.status(), parts.clock);
-  app.get("/openapi.json", (c) => c.json(openApi()));
+  app.get("/openapi.json", (c) => c.json(openApi(parts.tools !== undefined)));
   app.get("/overview", (c) => c.json(inquiry.overview()));
   app.get("/functions", (c) => c.json({ functions: parts.status().functions }));
   app.get("/functions/:name", (c, next) => {
@@ -187,7 +192,28 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
   });
   // Changes of other replicas are not known here, so the pages of a fleet ask again with each beat.
   const mayHaveChanged = () => (parts.link && parts.link.others.length > 0 ? topics : []);
+  if (parts.tools) app.route("/dev", devRoutes(parts.tools));
   app.get("/events", (c) => stream(c, changes, parts.clock, mayHaveChanged));
+  return app;
+}
+
+/** The routes that only the console of `watchfire dev` has. */
+function devRoutes(tools: ConsoleTools): Hono {
+  const app = new Hono();
+  app.get("/", (c) => c.json({ faults: tools.faults(), samples: tools.samples() }));
+  app.post("/apply", async (c) => {
+    const asked = applyQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
+    if (!asked.success) return c.json({ error: 'the body is {"text": "…"}, of YAML' }, 400);
+    if (tools.samples() === undefined)
+      return c.json({ error: "objects are applied to the embedded cluster alone" }, 409);
+    try {
+      return c.json(await tools.apply(asked.data.text));
+    } catch (error) {
+      // With the place in the text, as the terminal prints it.
+      if (error instanceof WatchfireError) return c.json({ error: error.message }, 409);
+      throw error;
+    }
+  });
   return app;
 }
 

@@ -238,6 +238,17 @@ export const revisionsAnswerSchema = z.object({
 });
 export type RevisionsAnswer = z.infer<typeof revisionsAnswerSchema>;
 
+/** The further answers of `watchfire dev`, which no other runtime has. */
+export const devAnswerSchema = z.object({
+  /** The present faults of types, as they were printed. */
+  faults: z.array(z.object({ function: z.string().optional(), text: z.string() })),
+  /** The sample files. Absent if objects cannot be applied. */
+  samples: z.array(z.object({ file: z.string(), text: z.string() })).optional(),
+});
+export type DevAnswer = z.infer<typeof devAnswerSchema>;
+export const applyQuestionSchema = z.strictObject({ text: z.string().min(1).max(200_000) });
+export const applyAnswerSchema = z.object({ applied: z.array(z.string()), warnings: z.array(z.string()) });
+
 export const changesQuestionSchema = z.strictObject({ function: z.string().max(253).optional() });
 export const changesAnswerSchema = z.object({
   /** Newest first: those since the start, as many as are in memory. */
@@ -345,6 +356,8 @@ export const sessionQuestionSchema = z.strictObject({ function: z.string().max(2
 export const sessionAnswerSchema = z.object({
   who: z.string(),
   mayUpdate: z.boolean(),
+  /** The runtime is that of `watchfire dev`. */
+  isDev: z.boolean().optional(),
   /** The missing right, and how to get it. Absent if they may. */
   why: z.string().optional(),
 });

@@ -471,7 +471,7 @@ export class Host {
       series &&
       ((control: ConsoleParts["control"]): ConsoleParts => ({
         ...inspection,
-        ...{ control, access, gate, series, log, link: this.link },
+        ...{ control, access, gate, series, log, link: this.link, tools: this.options.consoleTools },
         history: this.components.history,
         status: () => this.status(),
         manifests: () => this.functions,

@@ -145,7 +145,7 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
 }
 
 /** The console's pages. Some have the URL of an older route, which answers programs. */
-const page = /^\/(?:|login|functions\/[^/]+|(?:runs|errors)(?:\/[^/]+)?|dead-letters|sources|explain|config)$/;
+const page = /^\/(?:|login|functions\/[^/]+|(?:runs|errors)(?:\/[^/]+)?|dead-letters|sources|explain|config|apply)$/;
 
 /** Whether the console answers a request: for its API or its files, or of a browser that opens a page. */
 function isForConsole({ req }: Context): boolean {

@@ -7,6 +7,7 @@ import { define, manifest, Session, write } from "../cli/session.ts";
 import { Client } from "../target/client.ts";
 import { accessOf } from "../target/kubeconfig.ts";
 import { folderOf } from "../tools/folder.ts";
+import { typedProject } from "../tools/typed-project.ts";
 import { startBrowser } from "./browser.ts";
 
 const browser = await startBrowser();
@@ -24,12 +25,12 @@ const once = `  delivery: { retry: { maxAttempts: 1 } }
   permissions: [{ apiGroups: [""], resources: [configmaps], verbs: [get], namespaces: [default] }]`;
 
 /** A running `watchfire dev` with one function, which fails, and a page that is logged in. */
-async function open() {
+async function open({ typed = false } = {}) {
   if ("absent" in browser) throw new Error(browser.absent);
-  const folder = folderOf({});
+  const folder = typed ? typedProject({}) : folderOf({});
   const [functions, data] = [join(folder, "functions"), join(folder, "data")];
   define(functions, "greet", handler(failing), manifest("greet", once, watch));
-  const dev = new Session(["dev", "--functions", functions, "--data", data]);
+  const dev = new Session(["dev", "--functions", functions, "--data", data], {}, typed ? folder : undefined);
   const link = /http:\S+\/login#\S+/.exec(await dev.says(/stop\s+Ctrl-C/))?.[0] ?? "";
   const admin = new Client(await accessOf(join(data, "kubeconfig")));
   const make = (name: string, greeting: string) =>
@@ -314,6 +315,66 @@ test.skipIf("absent" in browser)(
       await looksRight(page, "dead-letter", theme);
     }
     expect(faults).toEqual([]);
+    await close();
+  },
+);
+
+test.skipIf("absent" in browser)(
+  "in dev an object and a sample are applied from a form, and type and build faults stand on the overview as in the terminal",
+  { timeout: 120_000 },
+  async () => {
+    const { dev, link, page, faults, functions, close } = await open({ typed: true });
+    const sample = `apiVersion: v1
+kind: ConfigMap
+metadata: { name: from-sample, labels: { greet: "yes" } }
+data: { greeting: good }
+`;
+    write(join(functions, "greet", "sample.yaml"), sample);
+    await page.goto(link);
+    await page.getByRole("link", { name: "Apply" }).click();
+    await page.getByRole("heading", { name: "Apply" }).waitFor();
+    await page.getByLabel("Objects in YAML").fill(sample.replace("from-sample", "from-form"));
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("ConfigMap from-form is applied").waitFor();
+    await page.getByLabel("Objects in YAML").fill("kind: ConfigMap\nmetadata: {}");
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText(/form\.yaml:1:1/).waitFor();
+    await page.reload();
+    await page.getByLabel("Sample").selectOption({ index: 1 });
+    expect(page.url()).toContain("sample=");
+    expect(await page.getByLabel("Objects in YAML").inputValue()).toBe(sample);
+    for (const theme of ["dark", "light"]) {
+      await page.getByLabel("Theme").selectOption(theme);
+      await looksRight(page, "apply", theme);
+    }
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("ConfigMap from-sample is applied").waitFor();
+    await page.getByRole("link", { name: "Runs" }).click();
+    await page.getByRole("table", { name: "Runs" }).getByText("default/from-sample").first().waitFor();
+    await page.getByRole("table", { name: "Runs" }).getByText("default/from-form").first().waitFor();
+    expect(dev.output).toMatch(/audit .*verb=apply/);
+
+    write(join(functions, "greet", "handler.ts"), "export default async () => {\n  const n: number = 'one';\n};");
+    await page.getByRole("link", { name: "Overview" }).click();
+    const error = page.getByRole("region", { name: "Type error of greet" }).filter({ hasText: "TS2322" });
+    await error.waitFor({ timeout: 30_000 });
+    const shown = (await error.textContent()) ?? "";
+    expect(shown).toMatch(/handler\.ts:2:9.*TS2322[\s\S]*> 2 \|/);
+    for (const line of shown.split("\n")) expect(dev.output).toContain(line.trim());
+
+    write(join(functions, "greet", "handler.ts"), "export default async () => {\n  return (;\n};");
+    const item = page.getByRole("listitem").filter({ hasText: "ChangeRefused" });
+    await item.waitFor({ timeout: 30_000 });
+    expect(await item.textContent()).toMatch(/handler\.ts:2:\d+/);
+    for (const theme of ["dark", "light"]) {
+      await page.getByLabel("Theme").selectOption(theme);
+      await looksRight(page, "overview-faults", theme);
+    }
+    write(join(functions, "greet", "handler.ts"), "export default async () => {};");
+    await item.waitFor({ state: "hidden", timeout: 30_000 });
+    await error.waitFor({ state: "hidden", timeout: 30_000 });
+    // Answers of 409 are logged by the browser.
+    expect(faults.filter((fault) => !fault.includes("409"))).toEqual([]);
     await close();
   },
 );

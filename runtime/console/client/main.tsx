@@ -3,6 +3,7 @@ import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { connected, listen, loggedIn, logout } from "./api.tsx";
 import { Keys, places, showKeys } from "./keys.tsx";
+import { ApplyPage } from "./pages/apply.tsx";
 import { ConfigPage } from "./pages/config.tsx";
 import { DeadLettersPage } from "./pages/dead-letters.tsx";
 import { ErrorPage } from "./pages/error.tsx";
@@ -15,6 +16,7 @@ import { RunPage } from "./pages/run.tsx";
 import { RunsPage } from "./pages/runs.tsx";
 import { SourcesPage } from "./pages/sources.tsx";
 import { lastResult } from "./parts.tsx";
+import { useIsDev } from "./rights.tsx";
 import { url } from "./route.tsx";
 import { ThemeChoice } from "./theme.tsx";
 
@@ -40,6 +42,8 @@ function pageOf({ pathname, searchParams }: URL) {
       return { title: "Sources", page: <SourcesPage /> };
     case "explain":
       return { title: "Explain", page: <ExplainPage /> };
+    case "apply":
+      return { title: "Apply", page: <ApplyPage /> };
     case "config":
       return { title: "Configuration", page: <ConfigPage /> };
     default:
@@ -71,6 +75,7 @@ function App() {
                 {text}
               </a>
             ))}
+            <DevLink isHere={pathname === "/apply"} />
           </nav>
         )}
         <ThemeChoice />
@@ -98,6 +103,16 @@ function App() {
         {lastResult.value && <p class={`notice ${lastResult.value.isBad ? "bad" : "good"}`}>{lastResult.value.text}</p>}
       </div>
     </>
+  );
+}
+
+/** The link to the page that only `watchfire dev` has. */
+function DevLink({ isHere }: { isHere: boolean }) {
+  if (!useIsDev()) return null;
+  return (
+    <a href="/apply" aria-current={isHere ? "page" : undefined}>
+      Apply
+    </a>
   );
 }
 

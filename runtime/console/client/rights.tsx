@@ -17,6 +17,9 @@ export function useRights(name?: string): Rights {
   return { mayWrite: data?.mayUpdate ?? true, why: data?.why };
 }
 
+/** Whether the runtime is that of `watchfire dev`. */
+export const useIsDev = (): boolean => useData<SessionAnswer>("/api/session", []).data?.isDev === true;
+
 /** The id of the sentence that explains disabled buttons. */
 export const deniedId = "denied";
 

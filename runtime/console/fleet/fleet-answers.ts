@@ -102,7 +102,7 @@ export class FleetAnswers {
     return answer(c, { error: `the dead letter is with ${owner}, which did not answer: ${why}` }, 503);
   }
 
-  /** Replays or drops each dead letter at the replica that has it. What was done is reported even if a replica does not answer. */
+  /** Replays or drops each dead letter at the replica that has it, one replica after the other, until one fails. */
   private async changeLetters(c: Context, next: Next, fleet: FleetReport): Promise<void> {
     const asked = idsSchema.safeParse(await c.req.json().catch(() => undefined));
     if (!asked.success) return next();

@@ -5,8 +5,10 @@ import { useData } from "../api.tsx";
 import { age, number, Ready, Table, total, When, Words, wide, wideNumber } from "../parts.tsx";
 import { Sparkline, valueText } from "../plot.tsx";
 import { Changes } from "../revisions.tsx";
+import { useIsDev } from "../rights.tsx";
 import { functionHref } from "../route.tsx";
 import { type Series, SeriesPlots, useSeries } from "../series.tsx";
+import { TypeFaults } from "./apply.tsx";
 import { SourceTable } from "./sources.tsx";
 
 type Overview = z.infer<typeof overviewSchema>;
@@ -17,6 +19,7 @@ const plotMinutes = 15;
 export function OverviewPage() {
   const loaded = useData<Overview>("/api/overview", ["functions", "runs", "sources", "dead-letters"]);
   const series = useSeries(plotMinutes);
+  const isDev = useIsDev();
   return (
     <>
       <h1>Overview</h1>
@@ -24,6 +27,7 @@ export function OverviewPage() {
         {({ attention, functions, sources, role, version, replicas, elsewhere, holder }) => (
           <>
             <Needs attention={attention} role={role} holder={holder} count={functions.length} />
+            {isDev && <TypeFaults />}
             {replicas && <Replicas replicas={replicas} elsewhere={elsewhere} />}
             {functions.length === 0 ? (
               <p>
