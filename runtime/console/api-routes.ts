@@ -25,6 +25,7 @@ import {
   errorsAnswerSchema,
   functionDetailSchema,
   functionsAnswerSchema,
+  functionTimeSchema,
   loginAnswerSchema,
   loginCodeSchema,
   loginQuestionSchema,
@@ -81,6 +82,12 @@ export const apiRoutes: readonly ApiRoute[] = [
     path: "/functions/{name}/revisions",
     summary: "The deployments of a function's set, newest first",
     answer: revisionsAnswerSchema,
+  },
+  {
+    method: "get",
+    path: "/functions/{name}/time",
+    summary: "Where the time of a function's last attempts goes",
+    answer: functionTimeSchema,
   },
   {
     method: "get",

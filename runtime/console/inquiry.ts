@@ -22,6 +22,7 @@ import { type AttentionParts, attentionOf } from "./attention.ts";
 import type { WatchedStatus } from "./change-feed.ts";
 import { describeErrorGroup, groupErrors, type Occurrence } from "./error-groups.ts";
 import { eventWays } from "./event-way.ts";
+import { describeTime } from "./function-time.ts";
 import type { MetricSeries } from "./metric-series.ts";
 import { ownersOf, replicasOf, unasked } from "./replicas.ts";
 import { describeAttempt, describeRunDetail, readLines } from "./run-detail.ts";
@@ -30,6 +31,7 @@ import { searchRuns } from "./run-search.ts";
 import type {
   configurationSchema,
   ErrorDetail,
+  FunctionTime,
   RevisionsAnswer,
   RunDetail,
   RunEvent,
@@ -62,6 +64,8 @@ export interface InquiryParts {
   readonly history?: Pick<RunHistory, "isOn" | "find" | "linesOf" | "received"> | undefined;
   deadLetters(): Pick<DeadLetterService, "list" | "show">;
   outcomesOf(functionName: string): readonly EventOutcomes[];
+  /** Returns the mean duration of a function's attempts since the start, in milliseconds; `undefined` before the first. */
+  meanMsOf(functionName: string): number | undefined;
   /** Describes how the runtime was started, without secrets. */
   configuration(): z.infer<typeof configurationSchema>;
   /** Removes the values of a function's environment. */
@@ -92,8 +96,12 @@ export class Inquiry {
     const { role, functions, sources, fleet, lease } = status;
     const elsewhere = unasked(fleet);
     const attention = attentionOf(status);
+    const rows = functions.map((report) => {
+      const meanMs = this.parts.meanMsOf(report.name);
+      return meanMs === undefined ? report : { ...report, meanMs };
+    });
     return {
-      ...{ version, role, attention, functions, sources },
+      ...{ version, role, attention, functions: rows, sources },
       ...(fleet && { replicas: replicasOf(fleet) }),
       ...(elsewhere !== undefined && { elsewhere }),
       ...(role === "standby" && lease?.holder && { holder: lease.holder }),
@@ -112,6 +120,12 @@ export class Inquiry {
         return { ...source, functions, ...(bytesPerSecond !== undefined && { bytesPerSecond }) };
       }),
     };
+  }
+
+  /** Returns where the time of a function's last attempts goes. */
+  async time(name: string): Promise<FunctionTime> {
+    const { history } = this.parts;
+    return describeTime(history?.isOn ? await history.find({ function: name, limit: mostAttempts }) : []);
   }
 
   /** Lists the deployments of a function's set. @throws WatchfireError WF_RUNTIME_NO_FUNCTION, WF_DEPLOYED_REFUSED */

@@ -39,7 +39,11 @@ const elsewhere = z.string().optional();
 
 export const sourcesAnswerSchema = z.object({ sources: z.array(sourceSchema), elsewhere });
 
-export const functionsAnswerSchema = z.object({ functions: z.array(functionReportSchema), elsewhere });
+/** `meanMs`: mean duration of its attempts since the start, in milliseconds. */
+const functionRowSchema = functionReportSchema.extend({ meanMs: z.number().optional() });
+export type FunctionRow = z.infer<typeof functionRowSchema>;
+
+export const functionsAnswerSchema = z.object({ functions: z.array(functionRowSchema), elsewhere });
 
 const replicaSchema = z.object({
   name: z.string(),
@@ -97,6 +101,20 @@ export const functionDetailSchema = z.object({
   /** The manifest as understood, with all defaults; without the values of `env`. Absent if it could not be read. */
   manifest: z.record(z.string(), z.unknown()).optional(),
 });
+
+/** Where the time of a function's last attempts goes, on average, in milliseconds. */
+export const functionTimeSchema = z.object({
+  /** Number of attempts that were looked at. 0 if no attempt is on record. */
+  runs: z.number(),
+  /** From the event's arrival to the start of the attempt. */
+  waitedMs: z.number(),
+  tookMs: z.number(),
+  slowestMs: z.number(),
+  cpuMs: z.number(),
+  /** The calls that take longest, by kind or host: their number, the mean of one, and the share of one attempt. */
+  calls: z.array(z.object({ name: z.string(), count: z.number(), meanMs: z.number(), ofRunMs: z.number() })),
+});
+export type FunctionTime = z.infer<typeof functionTimeSchema>;
 
 export const sourceAnswerSchema = z.object({
   /** The handler's file, and its text as it runs. Absent if the code is not loaded. */

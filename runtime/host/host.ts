@@ -475,6 +475,7 @@ export class Host {
         history: this.components.history,
         status: () => this.status(),
         manifests: () => this.functions,
+        meanMsOf: (name) => this.components.metrics.meanMsOf(name),
         outcomesOf: (name) => this.components.metrics.outcomesOf(name),
         sourceText: (name, file) => this.sourceText(name, file),
         configuration: () => describeConfiguration(this.options, this.url),

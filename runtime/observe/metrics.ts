@@ -207,6 +207,12 @@ export class Metrics {
     });
   }
 
+  /** Returns the mean duration of a function's attempts since the start, in milliseconds. `undefined` before the first. */
+  meanMsOf(functionName: string): number | undefined {
+    const mean = this.handled.meanOf(functionName);
+    return mean === undefined ? undefined : mean * 1000;
+  }
+
   /** Adds the metric that shows whether this replica is the active one. */
   leader(read: () => boolean): void {
     this.page.addAll(() => [gauge("leader", "1 while this replica is the active one.", [], [[read() ? 1 : 0]])]);

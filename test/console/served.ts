@@ -97,6 +97,8 @@ interface ServedOptions {
   readonly fleet?: FleetReport;
   /** The replica of a fleet that it is: it answers the others, and asks them. */
   readonly replica?: { readonly owner: string; readonly peers: () => readonly FleetPeer[] };
+  /** The runs on record. Default: those in memory. */
+  readonly history?: ConsoleParts["history"];
   /** The name of its function. Default `greet`. */
   readonly name?: string;
   /** Serves the real page, for a browser. Default: stubs of its files. */
@@ -104,7 +106,14 @@ interface ServedOptions {
 }
 
 /** A console over one function with one failed run and its dead letter. */
-export async function servedConsole({ accounts, fleet, replica, isWhole = false, name = "greet" }: ServedOptions = {}) {
+export async function servedConsole({
+  accounts,
+  fleet,
+  replica,
+  isWhole = false,
+  name = "greet",
+  history,
+}: ServedOptions = {}) {
   const store = new MemoryStore();
   await store.commit({ ...emptyBatch, deadLetters: [{ ...letter, function: name }] });
   const access = new ConsoleAccess(systemClock);
@@ -149,11 +158,13 @@ export async function servedConsole({ accounts, fleet, replica, isWhole = false,
   const partsOf = (control: ConsoleParts["control"]): ConsoleParts => ({
     ...inspection,
     ...(link && { link }),
+    ...(history && { history }),
     control,
     access,
     gate,
     log: { info: note, warn: note } as never,
     manifests: () => [],
+    meanMsOf: () => undefined,
     outcomesOf: () => [{ trigger: "settings", outcome: "retry", count: 1 }],
     series: new MetricSeries(() => [], systemClock),
     configuration: () => ({ versions: { watchfire: "0" }, flags: {}, place: {}, limits: {}, disk: { files: [] } }),

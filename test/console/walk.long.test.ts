@@ -97,6 +97,7 @@ test.skipIf("absent" in browser)(
     await page.getByText("All is well").waitFor();
 
     await make("eve", "bad");
+    await shot(page, "walk-1-overview");
     await page.getByRole("link", { name: "greet has a dead letter" }).click();
     await page.getByRole("link", { name: "Added ConfigMap default/eve" }).click();
     await heading("Run").waitFor();
@@ -104,7 +105,7 @@ test.skipIf("absent" in browser)(
     expect(await page.getByRole("region", { name: "The line that failed" }).textContent()).toMatch(/> 4 \|.*TypeError/);
     await page.getByText("greeting", { exact: false }).first().waitFor();
     const call = page.getByRole("table", { name: "Calls" }).getByRole("row", { name: /kube.get/ });
-    await shot(page, "run");
+    await shot(page, "walk-2-run");
     expect(await call.textContent()).toMatch(/ConfigMap default\/nobody.*404 NotFoundError.* ms/);
     expect(await inaccessible(page)).toEqual([]);
     await page.getByRole("region", { name: "Timeline" }).getByText("kube.get ConfigMap default/nobody").waitFor();
@@ -120,6 +121,7 @@ test.skipIf("absent" in browser)(
     await page.getByRole("figure").getByText("failures: 2 in all").waitFor();
     expect(await inaccessible(page)).toEqual([]);
 
+    await shot(page, "walk-3-group");
     write(join(functions, "greet", "handler.ts"), handler(""));
     await dev.says(/change loaded/);
     await page.getByRole("button", { name: "Replay all" }).click();
@@ -128,6 +130,7 @@ test.skipIf("absent" in browser)(
     await page.getByRole("button", { name: "Replay 2 dead letters" }).click();
     await page.getByText("2 dead letters are replayed").waitFor();
     await page.getByText("It has no dead letter that can be replayed").waitFor();
+    await shot(page, "walk-4-replayed");
     await nav.getByRole("link", { name: "Dead letters" }).click();
     await page.getByText("No dead letters").waitFor();
 
@@ -137,6 +140,10 @@ test.skipIf("absent" in browser)(
     expect(page.url()).toContain("outcome=ok");
     await make("ada", "good");
     await page.getByRole("table", { name: "Runs" }).getByText("default/ada").waitFor({ timeout: 5_000 });
+    await shot(page, "walk-5-runs");
+    await nav.getByRole("link", { name: "Overview" }).click();
+    await page.getByText("All is well").waitFor();
+    await shot(page, "walk-6-all-is-well");
     expect(await inaccessible(page)).toEqual([]);
     expect(dev.output).toMatch(/audit .*who=.*data folder's token {2}session=1 {2}verb=replay/);
     expect(faults).toEqual([]);

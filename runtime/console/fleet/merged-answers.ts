@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type FunctionReport, mergeReports } from "../../control/function-status/function-report.ts";
+import { mergeReports } from "../../control/function-status/function-report.ts";
 import { deadLetterPageSize } from "../../journal/checkpoint.ts";
 import { type DeadLetterRow, deadLetterRowSchema } from "../../observe/dead-letter.ts";
 import {
@@ -8,6 +8,7 @@ import {
   type ErrorGroup,
   errorDetailSchema,
   errorsAnswerSchema,
+  type FunctionRow,
   functionDetailSchema,
   functionsAnswerSchema,
   overviewSchema,
@@ -134,9 +135,12 @@ export const merges: readonly Merge[] = [
   })),
 ];
 
-const mergedReports = (reports: readonly FunctionReport[]): FunctionReport[] =>
+/** The mean duration is that of the first replica that has one. */
+const mergedReports = (reports: readonly FunctionRow[]): FunctionRow[] =>
   [...Map.groupBy(reports, ({ name }) => name).values()].flatMap(([first, ...more]) =>
-    first ? [more.reduce<FunctionReport>((whole, part) => mergeReports(whole, part), first)] : [],
+    first
+      ? [more.reduce<FunctionRow>((whole, part) => ({ ...part, ...whole, ...mergeReports(whole, part) }), first)]
+      : [],
   );
 
 /** Each replica has its own connections. */

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { PauseAnswer } from "../../../observe/control-api.ts";
 import type { functionDetailSchema, runSearchSchema, TriggerWay } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
-import { Limits, Rights, SourceCode } from "../function-facts.tsx";
+import { Limits, Rights, SourceCode, TimeSpent } from "../function-facts.tsx";
 import { act, Code, Confirm, Ready, total } from "../parts.tsx";
 import { RedeliverButton } from "../redeliver.tsx";
 import { letterCount } from "../replay-all.tsx";
@@ -47,6 +47,7 @@ export function FunctionPage({ name }: { name: string }) {
                 <p class="quiet">No attempt has ended since the runtime began.</p>
               )}
             </section>
+            <TimeSpent name={name} />
             <Revisions name={name} />
             <Changes name={name} />
             <Limits detail={detail} />

@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import type { FunctionReport } from "../../../control/function-status/function-report.ts";
-import type { Attention, overviewSchema, ReplicaRow } from "../../schemas.ts";
+import type { Attention, FunctionRow, overviewSchema, ReplicaRow } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { age, number, Ready, Table, total, When, Words, wide, wideNumber } from "../parts.tsx";
+import { age, number, Ready, Table, took, total, When, Words, wide, wideNumber } from "../parts.tsx";
 import { Sparkline, valueText } from "../plot.tsx";
 import { Changes } from "../revisions.tsx";
 import { useIsDev } from "../rights.tsx";
@@ -112,6 +112,7 @@ const heads = [
   number("Waiting"),
   wideNumber("Oldest"),
   wideNumber("Running"),
+  wideNumber("Took"),
   wide("Events a second"),
   wide("Errors a second"),
   wideNumber("Failed"),
@@ -119,7 +120,7 @@ const heads = [
   wide("Last event"),
 ];
 
-function FunctionTable({ functions, series }: { functions: readonly FunctionReport[]; series: Series | undefined }) {
+function FunctionTable({ functions, series }: { functions: readonly FunctionRow[]; series: Series | undefined }) {
   const sampled = new Map(series?.functions.map((each) => [each.name, each]));
   const stepMs = series?.stepMs ?? 1;
   return (
@@ -135,6 +136,7 @@ function FunctionTable({ functions, series }: { functions: readonly FunctionRepo
           <td class="number">{total(each.queued, each.spilled)}</td>
           <td class="number wide">{each.lagSeconds === undefined ? "unknown" : age(each.lagSeconds)}</td>
           <td class="number wide">{total(each.inFlight)}</td>
+          <td class="number wide">{each.meanMs === undefined ? "–" : took(each.meanMs)}</td>
           <td class="wide">
             <Rate
               of={each.name}
