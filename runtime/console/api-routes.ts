@@ -86,7 +86,7 @@ export const apiRoutes: readonly ApiRoute[] = [
   {
     method: "get",
     path: "/functions/{name}/time",
-    summary: "Where the time of a function's last attempts goes",
+    summary: "The parts of the time of a function's last attempts",
     answer: functionTimeSchema,
   },
   {

@@ -13,7 +13,7 @@ import { codeMs } from "./access.ts";
 import { runQuestionSchema } from "./api-routes.ts";
 import { type ConsoleAssets, consoleAssets } from "./assets.ts";
 import { ChangeFeed } from "./change-feed.ts";
-import { FleetAnswers, type FleetAnswersParts } from "./fleet/fleet-answers.ts";
+import { FleetAnswers, type FleetAnswersParts } from "./fleet-answers.ts";
 import { cookieName, Guard, type GuardParts } from "./guard.ts";
 import { Inquiry, type InquiryParts } from "./inquiry.ts";
 import type { MetricSeries } from "./metric-series.ts";

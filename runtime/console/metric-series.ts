@@ -19,7 +19,7 @@ export interface FunctionCounters {
 }
 
 /** The bytes of one source's live changes since the start. */
-export interface SourceCounter {
+interface SourceCounter {
   readonly key: string;
   readonly bytes: number;
 }

@@ -102,7 +102,7 @@ export const functionDetailSchema = z.object({
   manifest: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** Where the time of a function's last attempts goes, on average, in milliseconds. */
+/** The share of each part in the time of a function's last attempts, on average, in milliseconds. */
 export const functionTimeSchema = z.object({
   /** Number of attempts that were looked at. 0 if no attempt is on record. */
   runs: z.number(),
@@ -263,7 +263,6 @@ export const devAnswerSchema = z.object({
   /** The sample files. Absent if objects cannot be applied. */
   samples: z.array(z.object({ file: z.string(), text: z.string() })).optional(),
 });
-export type DevAnswer = z.infer<typeof devAnswerSchema>;
 export const applyQuestionSchema = z.strictObject({ text: z.string().min(1).max(200_000) });
 export const applyAnswerSchema = z.object({ applied: z.array(z.string()), warnings: z.array(z.string()) });
 

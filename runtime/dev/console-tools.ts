@@ -10,7 +10,7 @@ import type { TypeWatch } from "./type-watch.ts";
 /** The name of a text from the console's form, in faults. */
 const formName = "form.yaml";
 
-/** The further abilities of the console of `watchfire dev`. A runtime in a cluster has none of them. */
+/** The further abilities of the console of `watchfire dev`. No other runtime has them. */
 export interface ConsoleTools {
   /** The present faults of types, as they were printed. */
   faults(): TypeWatch["faults"];

@@ -106,7 +106,7 @@ export interface RuntimeOptions {
   readonly flags?: Readonly<Record<string, unknown>>;
   /** The console writes fixtures into `events` of each function's folder. Default false: a browser downloads them. */
   readonly writesFixtures?: boolean;
-  /** The further abilities of the console of `watchfire dev`. Default: it has none. */
+  /** The further abilities of the console of `watchfire dev`. Default: it has no more. */
   readonly consoleTools?: ConsoleTools | undefined;
   /** Path of a unix socket for a `watchfire executor` in another container. Default: executors are child processes. */
   readonly executorSocket?: string;

@@ -14,7 +14,7 @@ import { IndexTrust } from "../catalog/index-trust.ts";
 import { MergedSource } from "../catalog/merged-source.ts";
 import { ConsoleAccess, loginLink } from "../console/access.ts";
 import type { ConsoleParts } from "../console/app.ts";
-import type { FleetLink } from "../console/fleet/fleet-link.ts";
+import type { FleetLink } from "../console/fleet-link.ts";
 import { type FunctionCounters, MetricSeries } from "../console/metric-series.ts";
 import { AccountReviews } from "../control/access/account-reviews.ts";
 import { AuditLog } from "../control/access/audit-log.ts";
@@ -522,7 +522,7 @@ export class Host {
   /** Opens the connection to the other replicas, whose consoles ask this one. */
   private async openLink(inspection: Inspection, partsOf: (control: ConsoleParts["control"]) => ConsoleParts) {
     const { clock, listen } = this.options;
-    const { FleetLink } = await import("../console/fleet/fleet-link.ts");
+    const { FleetLink } = await import("../console/fleet-link.ts");
     let api: Promise<Hono> | undefined;
     const load = async () => {
       const { replicaApi } = await import("../console/app.ts");

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
-import { FleetLink, type FleetPeer } from "../../runtime/console/fleet/fleet-link.ts";
+import { FleetLink, type FleetPeer } from "../../runtime/console/fleet-link.ts";
 import { servedConsole } from "./served.ts";
 
 const slotOf = (slot: number, owner: string, ...functions: string[]) => {

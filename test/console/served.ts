@@ -6,7 +6,7 @@ import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { ConsoleAccess } from "../../runtime/console/access.ts";
 import { type ConsoleParts, consoleApp, replicaApi } from "../../runtime/console/app.ts";
-import { FleetLink, type FleetPeer } from "../../runtime/console/fleet/fleet-link.ts";
+import { FleetLink, type FleetPeer } from "../../runtime/console/fleet-link.ts";
 import { MetricSeries } from "../../runtime/console/metric-series.ts";
 import type { AccountReviews } from "../../runtime/control/access/account-reviews.ts";
 import { tokenCaller } from "../../runtime/control/access/caller.ts";

@@ -31,7 +31,7 @@ export function Revisions({ name }: { name: string }) {
           ) : (
             <Table
               caption={`Revisions of the set ${set}`}
-              heads={["Revision", "Deployed", "By", "This function", wide("Commit"), wide("Message")]}
+              heads={["Revision", "Deployed", "This function", wide("Commit"), wide("Message")]}
             >
               {revisions.map((each) => (
                 <tr key={each.number}>
@@ -39,9 +39,8 @@ export function Revisions({ name }: { name: string }) {
                     {each.number} {each.number === current && <span class="badge good">current</span>}
                   </th>
                   <td>
-                    <When at={each.at ?? undefined} />
+                    <When at={each.at ?? undefined} /> by {each.by}
                   </td>
-                  <td>{each.by}</td>
                   <td>{changeWords[each.change]}</td>
                   <td class="wide">
                     {each.commit?.slice(0, shortCommit)} {each.dirty && "(dirty)"}

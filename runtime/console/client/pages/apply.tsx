@@ -1,9 +1,11 @@
 import { useState } from "preact/hooks";
 import type { z } from "zod";
-import type { applyAnswerSchema, DevAnswer } from "../../schemas.ts";
+import type { applyAnswerSchema, devAnswerSchema } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
 import { ActionButton, Code, Filter, Ready } from "../parts.tsx";
 import { setQuery, url } from "../route.tsx";
+
+type DevAnswer = z.infer<typeof devAnswerSchema>;
 
 const example = `apiVersion: v1
 kind: ConfigMap

@@ -1,13 +1,13 @@
 import type { Context, Hono, MiddlewareHandler, Next } from "hono";
 import type { z } from "zod";
-import type { FleetReport } from "../../control/fleet-report.ts";
-import { type PauseAnswer, pauseAnswerSchema } from "../../observe/control-api.ts";
-import { idsSchema } from "../../observe/control-routes.ts";
-import { replayAnswerSchema } from "../../observe/dead-letter.ts";
-import { ownersOf, runsHere, unasked } from "../replicas.ts";
-import { overviewSchema } from "../schemas.ts";
+import type { FleetReport } from "../control/fleet-report.ts";
+import { type PauseAnswer, pauseAnswerSchema } from "../observe/control-api.ts";
+import { idsSchema } from "../observe/control-routes.ts";
+import { replayAnswerSchema } from "../observe/dead-letter.ts";
 import type { FleetLink } from "./fleet-link.ts";
-import { type Merge, merges } from "./merged-answers.ts";
+import { type MergeRule, merges } from "./merged-answers.ts";
+import { ownersOf, runsHere, unasked } from "./replicas.ts";
+import { overviewSchema } from "./schemas.ts";
 
 /** Most replicas that are asked. Further ones count as silent. */
 const mostPeers = 64;
@@ -51,7 +51,7 @@ export class FleetAnswers {
   };
 
   /** Joins the answers of all replicas. */
-  private async joined(c: Context, next: Next, fleet: FleetReport, { merge }: Merge): Promise<void> {
+  private async joined(c: Context, next: Next, fleet: FleetReport, { merge }: MergeRule): Promise<void> {
     const [others] = await Promise.all([this.askAll(c, fleet), next()]);
     const own = c.res.ok ? [{ replica: fleet.replica, data: (await c.res.clone().json()) as unknown }] : [];
     const answers = [...own, ...others.found];

@@ -4,8 +4,8 @@ import { type AddressInfo, isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
 import { getRequestListener } from "@hono/node-server";
 import { z } from "zod";
-import { systemReason } from "../../base/wording.ts";
-import { limitConnections, serverLimits } from "../../observe/connections.ts";
+import { systemReason } from "../base/wording.ts";
+import { limitConnections, serverLimits } from "../observe/connections.ts";
 
 /** Milliseconds that another replica has for an answer, if nothing else is given. */
 const defaultAskMs = 5_000;

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { mergeReports } from "../../control/function-status/function-report.ts";
-import { deadLetterPageSize } from "../../journal/checkpoint.ts";
-import { type DeadLetterRow, deadLetterRowSchema } from "../../observe/dead-letter.ts";
+import { type FunctionReport, mergeReports } from "../control/function-status/function-report.ts";
+import { deadLetterPageSize } from "../journal/checkpoint.ts";
+import { type DeadLetterRow, deadLetterRowSchema } from "../observe/dead-letter.ts";
 import {
   changesAnswerSchema,
   type ErrorDetail,
@@ -18,7 +18,7 @@ import {
   seriesAnswerSchema,
   sourcesAnswerSchema,
   type TriggerWay,
-} from "../schemas.ts";
+} from "./schemas.ts";
 
 /** One replica's answer. */
 interface Answer<T> {
@@ -27,7 +27,7 @@ interface Answer<T> {
 }
 
 /** Joins the answers of several replicas to one request. */
-export interface Merge {
+export interface MergeRule {
   readonly path: RegExp;
   /**
    * Returns the whole answer. The first answer is that of the asking replica, if it has one. @throws Error if an answer is not of the
@@ -40,7 +40,7 @@ const ofSchema = <T>(
   path: RegExp,
   schema: z.ZodType<T>,
   join: (first: T, all: readonly T[], named: readonly Answer<T>[], query: Readonly<Record<string, string>>) => T,
-): Merge => ({
+): MergeRule => ({
   path,
   merge(answers, query) {
     const named = answers.map(({ replica, data }) => ({ replica, data: schema.parse(data) }));
@@ -52,7 +52,7 @@ const ofSchema = <T>(
 });
 
 /** The requests that all replicas answer. Each other request is about one function, one dead letter, or the replica itself. */
-export const merges: readonly Merge[] = [
+export const merges: readonly MergeRule[] = [
   ofSchema(/^\/overview$/, overviewSchema, (first, all, named) => ({
     ...first,
     attention: [...new Map(all.flatMap(({ attention }) => attention).map((each) => [each.title, each])).values()].sort(
@@ -137,11 +137,13 @@ export const merges: readonly Merge[] = [
 
 /** The mean duration is that of the first replica that has one. */
 const mergedReports = (reports: readonly FunctionRow[]): FunctionRow[] =>
-  [...Map.groupBy(reports, ({ name }) => name).values()].flatMap(([first, ...more]) =>
-    first
-      ? [more.reduce<FunctionRow>((whole, part) => ({ ...part, ...whole, ...mergeReports(whole, part) }), first)]
-      : [],
-  );
+  [...Map.groupBy(reports, ({ name }) => name).values()].flatMap((parts) => {
+    const [first, ...more] = parts;
+    if (!first) return [];
+    const meanMs = parts.find((part) => part.meanMs !== undefined)?.meanMs;
+    const whole = more.reduce<FunctionReport>((one, part) => mergeReports(one, part), first);
+    return [{ ...whole, ...(meanMs !== undefined && { meanMs }) }];
+  });
 
 /** Each replica has its own connections. */
 const namedSources = (answers: readonly Answer<z.infer<typeof sourcesAnswerSchema>>[]) =>
