@@ -1,5 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { streamSSE } from "hono/streaming";
 import { type Clock, pause } from "../base/clock.ts";
@@ -9,6 +10,7 @@ import { withoutSecrets } from "../control/record/redaction.ts";
 import type { ConsoleTools } from "../dev/console-tools.ts";
 import { answerFailure, type ControlEnv } from "../observe/control-routes.ts";
 import { type DeadLetterDetail, describeDeadLetter } from "../observe/dead-letter.ts";
+import { mostBodyBytes } from "../observe/endpoints.ts";
 import { codeMs } from "./access.ts";
 import { runQuestionSchema } from "./api-routes.ts";
 import { type ConsoleAssets, consoleAssets } from "./assets.ts";
@@ -87,8 +89,10 @@ export function replicaApi(parts: ConsoleParts): Hono {
   const app = new Hono<ControlEnv>();
   app.use(async (c, next) => {
     c.set("redact", withoutSecrets);
+    c.set("isPart", true);
     await next();
   });
+  app.use(bodyLimit({ maxSize: mostBodyBytes }));
   app.route("/api", inquiryRoutes(parts));
   app.route("/api", parts.control);
   app.onError(answerFailure);

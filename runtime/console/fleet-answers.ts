@@ -52,6 +52,7 @@ export class FleetAnswers {
 
   /** Joins the answers of all replicas. */
   private async joined(c: Context, next: Next, fleet: FleetReport, { merge }: MergeRule): Promise<void> {
+    c.set("isPart", true);
     const [others] = await Promise.all([this.askAll(c, fleet), next()]);
     const own = c.res.ok ? [{ replica: fleet.replica, data: (await c.res.clone().json()) as unknown }] : [];
     const answers = [...own, ...others.found];

@@ -1,5 +1,4 @@
 import { dirname, join } from "node:path";
-import type { Hono } from "hono";
 import { runtimeAccount } from "../access/account.ts";
 import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
@@ -34,12 +33,10 @@ import { lostError } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { openStore } from "../migrate/open-store.ts";
 import type { ControlApi } from "../observe/control-api.ts";
-import { controlRoutes } from "../observe/control-routes.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../observe/endpoints.ts";
 import type { ExplainQuestion, Explanation } from "../observe/explanation.ts";
 import { supportReport } from "../observe/support-report.ts";
 import { keepToken } from "../observe/token-file.ts";
-import { UnderWay } from "../observe/under-way.ts";
 import type { HostedState } from "../sandbox/host/hosted-function.ts";
 import {
   type ActiveComponents,
@@ -59,6 +56,7 @@ import type { Ownership } from "./ownership.ts";
 import type { Partition } from "./partition.ts";
 import { publicationOf } from "./publication.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
+import { openReplicaLink } from "./replica-link.ts";
 import { SoleOwner } from "./sole-owner.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
 import { settingsOf } from "./support.ts";
@@ -515,27 +513,11 @@ export class Host {
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.components.endpoints.port = this.endpoints.port;
-    if (partsOf && this.options.slots !== undefined) await this.openLink(inspection, partsOf);
+    if (partsOf && this.options.slots !== undefined) {
+      const { ownership, options } = this;
+      this.link = await openReplicaLink({ inspection, partsOf, ownership, options, port: this.endpoints.port + 1 });
+    }
     series?.begin();
-  }
-
-  /** Opens the connection to the other replicas, whose consoles ask this one. */
-  private async openLink(inspection: Inspection, partsOf: (control: ConsoleParts["control"]) => ConsoleParts) {
-    const { clock, listen } = this.options;
-    const { FleetLink } = await import("../console/fleet-link.ts");
-    let api: Promise<Hono> | undefined;
-    const load = async () => {
-      const { replicaApi } = await import("../console/app.ts");
-      return replicaApi(partsOf(controlRoutes(inspection, new UnderWay(clock, () => inspection.unsaved()))));
-    };
-    this.link = await FleetLink.open(listen.host, (this.endpoints?.port ?? 0) + 1, {
-      self: () => this.ownership.owner,
-      peers: () => this.ownership.peers,
-      answer: async (request) => {
-        api ??= load();
-        return (await api).fetch(request);
-      },
-    });
   }
 
   /** True for a standby that knows the Lease's holder, and has executors. */

@@ -15,7 +15,7 @@ import { isLoopback, isLoopbackHost, isOwnHost } from "./hosts.ts";
 import { UnderWay } from "./under-way.ts";
 
 /** Largest body of a request, in bytes: a thousand ids of dead letters. It is read before the caller is known. */
-const mostBodyBytes = 256 * 1024;
+export const mostBodyBytes = 256 * 1024;
 
 /** The parts of the runtime that the endpoints use. */
 export interface Inspection extends ControlParts {
