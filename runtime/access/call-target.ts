@@ -22,7 +22,7 @@ interface NamedObject {
 const mostCharacters = 400;
 
 /**
- * Describes what a call is about: `ConfigMap team-a/settings`, `ConfigMap team-a` for a list, `GET hooks.example.com`, or the key
+ * Describes what a call is about, for the list of a run's calls: `ConfigMap team-a/settings`, `ConfigMap team-a` for a list, `GET hooks.example.com`, or the key
  * of an entry of the state, the prefix of keys with `*`. A URL's path and query are left out, because they often hold credentials.
  */
 export function describeTarget<Name extends OperationName>(operation: Name, args: ArgumentsOf<Name>): string {

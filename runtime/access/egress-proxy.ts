@@ -9,7 +9,7 @@ const protocols = new Set(["http:", "https:", "socks5:"]);
 const connectTimeoutMs = 10_000;
 
 /**
- * Sends handlers' requests through the proxies named in the runtime's environment. HTTPS_PROXY, HTTP_PROXY and NO_PROXY are
+ * Chooses the proxy of each request that a handler sends, by the runtime's environment. HTTPS_PROXY, HTTP_PROXY and NO_PROXY are
  * interpreted as for the API server.
  */
 export class EgressProxy {

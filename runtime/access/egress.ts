@@ -15,7 +15,7 @@ const opensInside =
 
 const byAddress = "no name may resolve to the machine itself: fetch by its address, and add to the manifest's egress";
 
-/** The network that a rule's names may lead to. */
+/** The network that a rule's names may lead to: `Private` includes private addresses. */
 export type Network = Egress["network"];
 
 type Addresses = Awaited<ReturnType<HostResolver>>;
@@ -58,7 +58,8 @@ export class EgressPolicy {
 
   /**
    * Returns the addresses to connect to, each checked. The connection uses exactly these, so a later DNS answer has no effect.
-   * Not called for a literal address, which was declared as such.
+   * Not called for a literal address, which was declared as such. The runtime's own port is refused by the fetcher, by the address of the
+   * connected socket.
    */
   async resolve(host: string, network: Network): Promise<Addresses> {
     const addresses = await this.addressesOf(host);
@@ -117,7 +118,7 @@ function portOf({ port, protocol }: URL): number {
   return protocol === "https:" ? 443 : 80;
 }
 
-/** Returns the URL's host in the form of the allow-list: without brackets, final dot or zone. */
+/** Returns the URL's host in the form of the allow-list: without brackets or a final dot. */
 function plainHost(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
 }

@@ -7,7 +7,7 @@ export interface Timer {
 
 /** The source of time that every component receives. Tests pass a virtual one. All durations are in milliseconds. */
 export interface Clock {
-  /** Wall time in milliseconds since the epoch. Only for timestamps that people read. */
+  /** Wall time in milliseconds since the epoch. It can be set: only for times that people read, or that outlive the process. */
   now(): number;
   /** Monotonic time in milliseconds, for measuring and waiting. */
   monotonic(): number;

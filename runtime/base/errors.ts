@@ -10,8 +10,8 @@ import { stateCodes } from "./error-codes/state.ts";
 import { clean, shorten } from "./wording.ts";
 
 /**
- * The registry of all failures that a user can see, by code: `WF_<ROOM>_<WHAT>`. A retired code is never reused. One section per
- * room, in pipeline order; some are in separate files.
+ * The registry of all failures that a user can see, by code: `WF_<AREA>_<WHAT>`. A retired code is never reused. One section per
+ * area; some are in separate files.
  */
 export const errorCodes = {
   // cli
@@ -226,8 +226,6 @@ export const errorCodes = {
   WF_TYPES_FOLDER: user("the types cannot be written", "name a folder that can be written with --out"),
 
   ...leaseCodes,
-
-  // watch
 
   // filter
   WF_FILTER_CONDITION_SYNTAX: user("a match condition cannot be parsed", "correct the CEL expression at this place"),
@@ -456,6 +454,7 @@ export const errorCodes = {
     "no failure on record is of this group",
     "the console's page of errors lists the groups; one ends with its failures, which the history has for some days",
   ),
+  // history
   WF_HISTORY_BROKEN: user(
     "the history of runs cannot be written, so it is off until the next start; the functions run all the same",
     "make room on the disk, or remove the file that is named, and restart the runtime; `--history-size 0` turns the history off",
@@ -464,6 +463,7 @@ export const errorCodes = {
     "the history of runs is of a newer version of Watchfire, so it is off; the functions run all the same, and the file is not changed",
     "start the newer version again, or move the file that is named away and restart the runtime, which creates an empty one",
   ),
+  // runtime
   WF_RUNTIME_STATUS_UNWRITTEN: user(
     "an object of `--function-status` cannot be written, which is retried; its function runs all the same",
     "fix the cause that the API server names; `watchfire rbac --function-status` prints the required rights",

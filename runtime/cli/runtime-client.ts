@@ -3,7 +3,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { parseExactly } from "../base/exact-json.ts";
 import { version } from "../base/version.ts";
 import { reasonHeader } from "../control/access/reason.ts";
-import { failureSchema } from "../observe/dead-letter.ts";
+import { failureSchema } from "../observe/failure.ts";
 
 /** Timeout of an answer, in milliseconds. A replay may write a thousand events; a runtime that takes longer than this hangs. */
 const answerMs = 60_000;

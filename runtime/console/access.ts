@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Clock } from "../base/clock.ts";
-import type { ApiCaller } from "../control/access/caller.ts";
+import { type ApiCaller, nameOf } from "../control/access/caller.ts";
 
 /** How long a one-time code can be used, in milliseconds. */
 export const codeMs = 10 * 60_000;
@@ -8,7 +8,7 @@ export const codeMs = 10 * 60_000;
 const sessionMs = 12 * 3_600_000;
 /** How long a session of an account lasts whose token does not say when it ends, in milliseconds. */
 const unknownEndMs = 3_600_000;
-/** Most codes and sessions at a time. One more replaces the oldest. */
+/** Most codes and sessions at a time. One more replaces the oldest of the caller who has most. */
 const mostCodes = 16;
 const mostSessions = 32;
 
@@ -60,7 +60,7 @@ export class ConsoleAccess {
   /** Returns a code for one login of a caller within `codeMs`. */
   newCode(caller: ApiCaller): string {
     const code = this.secret();
-    makeRoom(this.codes, mostCodes);
+    makeRoom(this.codes, mostCodes, caller);
     this.codes.set(hashed(code), { until: this.clock.monotonic() + codeMs, caller });
     return code;
   }
@@ -76,7 +76,7 @@ export class ConsoleAccess {
   /** Begins a session of a caller. It ends with their token. */
   begin(caller: ApiCaller): SessionKeys {
     const keys = { cookie: this.secret(), proof: this.secret(), number: ++this.number };
-    makeRoom(this.sessions, mostSessions);
+    makeRoom(this.sessions, mostSessions, caller);
     const until = this.clock.monotonic() + this.lifeOf(caller);
     this.sessions.set(hashed(keys.cookie), { number: keys.number, caller, proof: hashed(keys.proof), until });
     return keys;
@@ -109,8 +109,11 @@ export const loginLink = (url: string, code: string): string => `${new URL("logi
 /** A wildcard address is replaced by loopback. */
 const ownUrl = (url: string): string => url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, "//127.0.0.1").replace(/\/$/, "");
 
-/** Removes the oldest entry of a full map. */
-function makeRoom(of: Map<string, unknown>, most: number): void {
-  const [oldest] = of.keys();
-  if (of.size >= most && oldest !== undefined) of.delete(oldest);
+/** Removes one entry of a full map: the oldest of the caller who has most, who is the new one if several have as many. */
+function makeRoom(of: Map<string, { readonly caller: ApiCaller }>, most: number, next: ApiCaller): void {
+  if (of.size < most) return;
+  const counts = new Map([[nameOf(next), 1]]);
+  for (const { caller } of of.values()) counts.set(nameOf(caller), (counts.get(nameOf(caller)) ?? 0) + 1);
+  const [greediest] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one));
+  for (const [key, { caller }] of of) if (nameOf(caller) === greediest) return void of.delete(key);
 }

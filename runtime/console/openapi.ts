@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { version } from "../base/version.ts";
-import { failureSchema } from "../observe/dead-letter.ts";
+import { failureSchema } from "../observe/failure.ts";
 import { type ApiRoute, apiRoutes } from "./api-routes.ts";
 
 const jsonOf = (schema: z.ZodType, io: "input" | "output" = "output") => {

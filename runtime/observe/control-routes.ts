@@ -5,14 +5,9 @@ import type { DeadLetter, DeadLetterSummary } from "../journal/batch.ts";
 import type { DeadLetterPage } from "../journal/checkpoint.ts";
 import type { WaitingReplay } from "../journal/dead-letters.ts";
 import { type ControlApi, functionRoutes } from "./control-api.ts";
-import {
-  type DeadLetterDetail,
-  deadLetterId,
-  describeDeadLetter,
-  describeFailure,
-  describeSummary,
-} from "./dead-letter.ts";
+import { type DeadLetterDetail, deadLetterId, describeDeadLetter, describeSummary } from "./dead-letter.ts";
 import { type ExplainQuestion, type Explanation, nameSchema, namespaceSchema } from "./explanation.ts";
+import { describeFailure } from "./failure.ts";
 import type { SupportReport } from "./support-report.ts";
 import type { UnderWay } from "./under-way.ts";
 

@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { type ErrorCode, errorCodes, WatchfireError } from "../base/errors.ts";
+import type { ErrorCode } from "../base/errors.ts";
 import { parseExactly } from "../base/exact-json.ts";
 import type { DeadLetter, DeadLetterSummary } from "../journal/batch.ts";
+import { isCode } from "./failure.ts";
 
 const errorSchema = z.object({ name: z.string(), message: z.string(), stack: z.string(), code: z.string().optional() });
 
@@ -37,8 +38,6 @@ export const deadLetterSchema = deadLetterRowSchema.extend({
   oldObject: z.unknown().optional(),
 });
 export type DeadLetterDetail = z.infer<typeof deadLetterSchema>;
-
-const isCode = (code: unknown): code is ErrorCode => typeof code === "string" && Object.hasOwn(errorCodes, code);
 
 /** The answer to a replay. */
 export const replayAnswerSchema = z.object({
@@ -92,25 +91,4 @@ function readJson(body: Buffer): unknown {
   } catch {
     return text;
   }
-}
-
-/** A failed request to the endpoints: a message for people, and the parts of the fault for the command. */
-export const failureSchema = z.object({
-  error: z.string(),
-  fault: z
-    .object({
-      code: z.custom<ErrorCode>(isCode),
-      what: z.string(),
-      actual: z.unknown().optional(),
-      hint: z.string(),
-    })
-    .optional(),
-});
-
-/** Returns a failure as a response body. */
-export function describeFailure(error: Error): z.infer<typeof failureSchema> {
-  if (!(error instanceof WatchfireError)) return { error: error.message };
-  const { what, actual } = error.detail;
-  const fault = { code: error.code, what, hint: error.hint, ...(actual !== undefined && { actual }) };
-  return { error: error.message, fault };
 }

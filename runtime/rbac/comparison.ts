@@ -8,7 +8,7 @@ import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { KnownKinds } from "./kinds.ts";
-import { covers, missingNeeds, nowhere } from "./missing.ts";
+import { covers, impossibleNamespace, missingNeeds } from "./missing.ts";
 import { functionRules, type RulesOptions, runtimeRules, runtimeRulesFor } from "./rules.ts";
 import { type Need, needsOf } from "./scoped-rule.ts";
 
@@ -111,11 +111,13 @@ async function missingOf(
 }
 
 async function beyondNeed(itself: KubeTransport, needs: readonly Need[]): Promise<Need[]> {
-  const namespaces = new Set([nowhere, ...needs.flatMap(({ namespace }) => namespace ?? [])]);
+  const namespaces = new Set([impossibleNamespace, ...needs.flatMap(({ namespace }) => namespace ?? [])]);
   const granted: Need[] = [];
   for (const namespace of namespaces) {
     const rules = await ownRules(itself, namespace);
-    granted.push(...needsOf(rules.map((rule) => ({ ...rule, ...(namespace !== nowhere && { namespace }) }))));
+    granted.push(
+      ...needsOf(rules.map((rule) => ({ ...rule, ...(namespace !== impossibleNamespace && { namespace }) }))),
+    );
   }
   const unneeded = needsOf(granted.map(toRule)).filter((grant) => !isEverybodys(grant) && !isNeeded(grant, needs));
   return unneeded;

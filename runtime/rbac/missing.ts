@@ -3,7 +3,7 @@ import type { KubeTransport } from "../kube/transport.ts";
 import type { Need } from "./scoped-rule.ts";
 
 /** A name that no namespace can have, so no Role can exist there: what an account may do in it, it may do everywhere. */
-export const nowhere = "-";
+export const impossibleNamespace = "-";
 
 /**
  * Returns the needs that the connection's account lacks. Makes one request per namespace, plus one for each need that the
@@ -15,7 +15,7 @@ export async function missingNeeds(
   signal?: AbortSignal,
 ): Promise<Need[]> {
   const missing: Need[] = [];
-  for (const [namespace, those] of Map.groupBy(needs, (need) => need.namespace ?? nowhere)) {
+  for (const [namespace, those] of Map.groupBy(needs, (need) => need.namespace ?? impossibleNamespace)) {
     const rules = await ownRules(transport, namespace, signal);
     for (const need of those) {
       if (rules.some((rule) => covers(rule, need))) continue;

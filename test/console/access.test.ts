@@ -42,9 +42,9 @@ test("a session ends after twelve hours, or when it logs out", () => {
   expect(access.sessionOf(other?.cookie ?? "", other?.proof ?? "")).toBeUndefined();
 });
 
-const account = (until: number | undefined): ApiCaller => ({
+const account = (until: number | undefined, name = "ada"): ApiCaller => ({
   kind: "account",
-  account: { name: "ada", uid: "", groups: [], extra: {} },
+  account: { name, uid: "", groups: [], extra: {} },
   until,
 });
 
@@ -68,6 +68,18 @@ test("the oldest of too many codes and sessions gives way", () => {
   const first = access.login(codes[1] ?? "");
   for (let count = 0; count < 32; count++) access.login(access.newCode(tokenCaller));
   expect(access.sessionOf(first?.cookie ?? "", first?.proof ?? "")).toBeUndefined();
+});
+
+test("a caller with many codes and sessions displaces their own, and nobody else's", () => {
+  const { access } = accessAt();
+  const code = access.newCode(account(undefined, "grace"));
+  const { cookie, proof } = access.begin(account(undefined, "grace"));
+  for (let count = 0; count < 50; count++) {
+    access.newCode(account(undefined));
+    access.begin(account(undefined));
+  }
+  expect(access.sessionOf(cookie, proof)?.caller).toMatchObject({ account: { name: "grace" } });
+  expect(access.login(code)).toBeDefined();
 });
 
 test("the code of a link is its fragment, and a wildcard address becomes loopback", () => {

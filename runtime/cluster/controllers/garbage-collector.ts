@@ -136,7 +136,7 @@ export class GarbageCollector {
     const call = internalCall(this.backend, object);
     if (call)
       remove(call, {
-        accepted: false,
+        answers202: false,
         propagationPolicy,
         ...(object.metadata.uid ? { uid: object.metadata.uid } : {}),
       });

@@ -65,7 +65,7 @@ export class Namespaces {
         });
         if (!call) continue;
         if (!object.metadata.deletionTimestamp)
-          remove(call, { accepted: false, gracePeriodSeconds: 0, propagationPolicy: "Background" });
+          remove(call, { answers202: false, gracePeriodSeconds: 0, propagationPolicy: "Background" });
         if (store.get(type.storage, `${name}/${object.metadata.name}`)) left++;
       }
     }

@@ -24,7 +24,7 @@ interface DeleteOptions {
   gracePeriodSeconds?: number;
   propagationPolicy?: Propagation;
   /** True if the client used the deprecated orphanDependents=false. A deletion in progress then answers 202. */
-  accepted: boolean;
+  answers202: boolean;
   uid?: string;
   resourceVersion?: string;
 }
@@ -58,7 +58,7 @@ export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOpti
     | Propagation
     | undefined;
   return {
-    accepted: orphanDependents === false,
+    answers202: orphanDependents === false,
     ...(policy ? { propagationPolicy: policy } : {}),
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: Number(gracePeriodSeconds) }),
     ...(typeof preconditions.uid === "string" ? { uid: preconditions.uid } : {}),
@@ -95,16 +95,16 @@ export function remove(call: Call, options: DeleteOptions): Deleted {
     throw forbidden(type, call.name, "this namespace may not be deleted");
   const { metadata } = existing.object;
   // The conflict of a failed precondition names the kind; other conflicts name the resource.
-  const named = { group: type.group, plural: type.kind };
+  const kindAsNamed = { group: type.group, plural: type.kind };
   if (options.uid !== undefined && options.uid !== metadata.uid)
     throw conflict(
-      named,
+      kindAsNamed,
       call.name,
       `the UID in the precondition (${options.uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
     );
   if (options.resourceVersion !== undefined && options.resourceVersion !== metadata.resourceVersion)
     throw conflict(
-      named,
+      kindAsNamed,
       call.name,
       `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
     );
@@ -125,13 +125,13 @@ function mark(call: Call, object: KubeObject, options: DeleteOptions): KubeObjec
   const { metadata } = object;
   const finalizers = withPropagation(metadata.finalizers ?? [], options.propagationPolicy);
   const grace = type.grace ? Math.max(0, options.gracePeriodSeconds ?? type.grace(object)) : 0;
-  const natural = type.grace?.(object) === 0 ? 0 : grace;
+  const graceSeconds = type.grace?.(object) === 0 ? 0 : grace;
   if (type.storage === customResourceDefinitions && !finalizers.includes(cleanupFinalizer))
     finalizers.push(cleanupFinalizer);
   const held = finalizers.length > 0 || type.storage === "namespaces";
-  if (!held && natural === 0) return undefined;
+  if (!held && graceSeconds === 0) return undefined;
   const waits = metadata.deletionGracePeriodSeconds ?? Number.POSITIVE_INFINITY;
-  const sooner = metadata.deletionTimestamp === undefined || natural < waits;
+  const sooner = metadata.deletionTimestamp === undefined || graceSeconds < waits;
   if (!sooner && finalizers.length === (metadata.finalizers ?? []).length) return object;
   const marked: KubeObject = {
     ...object,
@@ -140,8 +140,8 @@ function mark(call: Call, object: KubeObject, options: DeleteOptions): KubeObjec
       ...(finalizers.length > 0 ? { finalizers } : {}),
       ...(sooner
         ? {
-            deletionTimestamp: timestamp(backend.clock.now() + natural * 1000),
-            deletionGracePeriodSeconds: natural,
+            deletionTimestamp: timestamp(backend.clock.now() + graceSeconds * 1000),
+            deletionGracePeriodSeconds: graceSeconds,
           }
         : {}),
       ...(metadata.generation !== undefined && sooner && type.storage !== customResourceDefinitions

@@ -145,7 +145,7 @@ export class ResourceHandler {
         const outcome = remove(call, options);
         const result: Revision | Status = deletionAnswer(call, outcome);
         if (!(result instanceof Revision)) return reply.status(result);
-        return answer(!outcome.gone && options.accepted ? 202 : 200, result);
+        return answer(!outcome.gone && options.answers202 ? 202 : 200, result);
       }
       default: {
         const selection = listOptions(call.query, call.type, false);

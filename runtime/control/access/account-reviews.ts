@@ -17,7 +17,7 @@ const keptMs = 60_000;
 /** Most tokens and most answers about rights that are kept. */
 const mostTokens = 512;
 const mostAnswers = 2_048;
-/** Reviews a second, and at once: a program of the pod may try tokens. */
+/** Reviews a second, and at once, of tokens that are not known; and of callers that are: a program may try tokens. */
 const reviewsPerSecond = 20;
 const reviewBurst = 50;
 /** Longest token, and longest name of a function, in characters. */
@@ -40,16 +40,18 @@ export const audienceOfRuntime = (namespace: string, account: string): string =>
 /** Knows accounts of the cluster by their tokens, and what they may do: the API server decides both. */
 export class AccountReviews {
   private readonly parts: AccountReviewsParts;
-  private readonly bucket: TokenBucket;
+  private readonly strangers: TokenBucket;
+  private readonly known: TokenBucket;
   private readonly accounts: AnswerCache<ReviewedAccount | undefined>;
   private readonly rights: AnswerCache<boolean>;
 
   constructor(parts: AccountReviewsParts) {
     const { clock } = parts;
     this.parts = parts;
-    this.bucket = new TokenBucket(clock, reviewBurst, reviewsPerSecond);
-    this.accounts = new AnswerCache(clock, mostTokens, keptMs);
-    this.rights = new AnswerCache(clock, mostAnswers, keptMs);
+    this.strangers = new TokenBucket(clock, reviewBurst, reviewsPerSecond);
+    this.known = new TokenBucket(clock, reviewBurst, reviewsPerSecond);
+    this.accounts = new AnswerCache(clock, mostTokens, keptMs, (account) => account !== undefined);
+    this.rights = new AnswerCache(clock, mostAnswers, keptMs, (isAllowed) => isAllowed);
   }
 
   /**
@@ -61,11 +63,13 @@ export class AccountReviews {
     const { audiences, until } = claimsOf(token);
     const audience = audienceOfRuntime(namespace, own);
     const asked = audiences.includes(audience) ? audience : undefined;
+    const key = hashOf(token);
+    const bucket = this.accounts.wasGood(key) ? this.known : this.strangers;
     const account =
       token.length > tokenLimit
         ? undefined
-        : await this.accounts.get(hashOf(token), () =>
-            this.review("tokenreviews.authentication.k8s.io", () => reviewToken(transport, token, asked)),
+        : await this.accounts.get(key, () =>
+            this.review("tokenreviews.authentication.k8s.io", bucket, () => reviewToken(transport, token, asked)),
           );
     if (account && (until === undefined || until > this.parts.clock.now())) return { kind: "account", account, until };
     throw new WatchfireError("WF_CONTROL_TOKEN", {
@@ -83,7 +87,7 @@ export class AccountReviews {
     const access = { group: "watchfire.dev", resource: "functions", verb: right, name, namespace };
     const key = hashOf(JSON.stringify([account, right, name ?? null]));
     return this.rights.get(key, () =>
-      this.review("subjectaccessreviews.authorization.k8s.io", () =>
+      this.review("subjectaccessreviews.authorization.k8s.io", this.known, () =>
         isAllowed(transport, access, { user, uid, groups, extra }),
       ),
     );
@@ -105,8 +109,8 @@ export class AccountReviews {
     });
   }
 
-  private async review<T>(resource: string, ask: () => Promise<T>): Promise<T> {
-    if (!this.bucket.take()) throw unreviewed(resource, "too many callers are reviewed at present");
+  private async review<T>(resource: string, bucket: TokenBucket, ask: () => Promise<T>): Promise<T> {
+    if (!bucket.take()) throw unreviewed(resource, "too many callers are reviewed at present");
     try {
       return await ask();
     } catch (cause) {

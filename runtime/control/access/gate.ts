@@ -72,7 +72,7 @@ export class Gate {
   /**
    * Lets a caller's request through if they may do what it asks, and logs it if it is a change.
    * @param session the number of the console's session
-   * @throws WatchfireError WF_CONTROL_FORBIDDEN, WF_CONTROL_REVIEW, WF_CHECKPOINT_NO_DEAD_LETTER
+   * @throws WatchfireError WF_CONTROL_FORBIDDEN, WF_CONTROL_REVIEW
    */
   async pass(c: Context, next: Next, caller: ApiCaller, session?: number): Promise<void> {
     const operation = await operationOf({
@@ -122,10 +122,16 @@ export class Gate {
     if (caller.kind === "token" || !accounts) return undefined;
     if (await accounts.may(caller, right, name)) return undefined;
     const needing = action ?? (name === undefined ? "a read of all functions" : "the read");
-    const refusal = (of: string | undefined) => accounts.refusal(caller, right, of, needing);
-    if (letters === undefined || letters.length === 0) throw refusal(name);
-    const functions = await this.functionsOf(letters);
-    for (const each of functions) if (!(await accounts.may(caller, right, each))) throw refusal(each);
+    if (letters === undefined || letters.length === 0) throw accounts.refusal(caller, right, name, needing);
+    // The caller does not learn which letters there are, and of which functions, unless they may see those functions.
+    const hidden = "a dead letter that does not exist, or is of a function that you may not see,";
+    const functions = await this.functionsOf(letters).catch(() => undefined);
+    if (functions === undefined) throw accounts.refusal(caller, right, undefined, hidden);
+    for (const each of functions) {
+      if (await accounts.may(caller, right, each)) continue;
+      if (await accounts.may(caller, "get", each)) throw accounts.refusal(caller, right, each, needing);
+      throw accounts.refusal(caller, right, undefined, hidden);
+    }
     return functions;
   }
 

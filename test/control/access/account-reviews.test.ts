@@ -115,3 +115,20 @@ test("only so many tokens are kept", async () => {
   await reviews.callerOf("t512");
   expect(asked.length).toBe(before);
 });
+
+test("invented tokens displace no account that is known, and do not use up its reviews", async () => {
+  const { reviews, asked, clock } = reviewed(({ kind, spec }) =>
+    kind === "TokenReview" ? (spec.token === "hers" ? ada : { authenticated: false }) : { allowed: true },
+  );
+  await reviews.callerOf("hers");
+  for (let index = 0; index < 600; index++) {
+    await reviews.callerOf(`invented ${index}`).catch(() => undefined);
+    if (index % 20 === 19) await clock.advance(1_000);
+  }
+  const before = asked.length;
+  await reviews.callerOf("hers");
+  expect(asked.length).toBe(before);
+  await clock.advance(60_000);
+  await Promise.allSettled(Array.from({ length: 200 }, (_, index) => reviews.callerOf(`more ${index}`)));
+  expect(await reviews.may(await reviews.callerOf("hers"), "update", "greet")).toBe(true);
+});

@@ -11,7 +11,8 @@ const accounts = {
   },
   may: async ({ account }: { account: { name: string } }, _: string, name?: string) =>
     account.name === "all" || account.name === name,
-  refusal: () => new WatchfireError("WF_CONTROL_FORBIDDEN", { what: "a right is missing" }),
+  refusal: (_: unknown, _right: string, name: string | undefined, needing: string) =>
+    new WatchfireError("WF_CONTROL_FORBIDDEN", { what: `a right on ${name} is missing, which ${needing} needs` }),
 } as unknown as AccountReviews;
 
 const served = async () => {
@@ -23,7 +24,12 @@ const served = async () => {
       return answer.status;
     };
   };
-  return { as, audit };
+  const refusalOf = async (name: string, ids: readonly string[]) => {
+    const headers = { authorization: `Bearer ${name}` };
+    const { body } = await ask("/dead-letters/drop", { headers, method: "POST", body: { ids } });
+    return JSON.stringify(body);
+  };
+  return { as, audit, refusalOf };
 };
 
 test.each(["", "/api"])("a dead letter is shown and changed by who may do so for its function (%s)", async (root) => {
@@ -40,10 +46,19 @@ test.each(["", "/api"])("a dead letter is shown and changed by who may do so for
 
 test("a change of letters of which one is unknown, or none is named, is refused to who may not change all", async () => {
   const { as } = await served();
-  expect(await as("greet")("/dead-letters/drop", { ids: ["1", "7"] })).toBe(404);
+  expect(await as("greet")("/dead-letters/drop", { ids: ["1", "7"] })).toBe(403);
+  expect(await as("all")("/dead-letters/drop", { ids: ["1", "7"] })).toBe(404);
   expect(await as("greet")("/dead-letters/drop", { ids: [] })).toBe(403);
   expect(await as("greet")("/dead-letters/drop", {})).toBe(403);
   expect(await as("all")("/dead-letters/drop", {})).toBe(400);
+});
+
+test("a refusal does not say whether a dead letter exists, or of which function it is", async () => {
+  const { refusalOf } = await served();
+  const unseen = await refusalOf("wave", ["1"]);
+  expect(unseen).toContain("does not exist, or is of a function that you may not see");
+  expect(unseen).not.toContain("greet");
+  expect(await refusalOf("wave", ["7"])).toBe(unseen);
 });
 
 test("a caller that cannot be reviewed is refused", async () => {

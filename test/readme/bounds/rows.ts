@@ -504,7 +504,7 @@ function asked(): Bound[] {
       what: "callers and rights that were reviewed, for a minute",
       ofFunction: runtimeAlone,
       ofRuntime: `${tokens.n}, ${rights.n}`,
-      beyond: "the oldest is reviewed again",
+      beyond: "the oldest that was not accepted is reviewed again",
       set: [tokens.of, rights.of],
     },
     {
