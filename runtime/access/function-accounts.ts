@@ -1,12 +1,12 @@
 import type { Clock, Random } from "../base/clock.ts";
 import { AccountToken } from "../kube/account-token.ts";
 import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
-import { functionAccount } from "./account.ts";
+import { functionAccount, placeOfFunction } from "./account.ts";
 
 interface FunctionAccountsParts {
   /** The runtime's connection, whose account may create the functions' tokens. */
   readonly transport: SharedTransport;
-  /** The runtime's namespace, which has the functions' accounts. */
+  /** The runtime's namespace, which has the accounts of the functions there. Others are in their set's namespace. */
   readonly namespace: string;
   /** The runtime's ServiceAccount, whose name is the prefix of theirs. */
   readonly account: string;
@@ -16,13 +16,16 @@ interface FunctionAccountsParts {
 
 /** Connections under a separate account for each function, over a shared connection pool. */
 export class FunctionAccounts {
-  readonly namespace: string;
   private readonly parts: FunctionAccountsParts;
   private readonly transports = new Map<string, KubeTransport>();
 
   constructor(parts: FunctionAccountsParts) {
     this.parts = parts;
-    this.namespace = parts.namespace;
+  }
+
+  /** Returns the namespace of a function's account, and of the objects that its `env` names. */
+  namespaceOf(functionName: string): string {
+    return placeOfFunction(functionName).namespace ?? this.parts.namespace;
   }
 
   /** Returns a function's connection. Its requests reject with WF_KUBE_FORBIDDEN while there is no token. */
@@ -30,9 +33,11 @@ export class FunctionAccounts {
     let transport = this.transports.get(functionName);
     if (!transport) {
       const { account, ...parts } = this.parts;
-      const name = functionAccount(account, functionName);
-      const tokens = new AccountToken({ ...parts, account: name });
-      transport = parts.transport.as(tokens, `${parts.transport.description} as ${name}`);
+      const namespace = this.namespaceOf(functionName);
+      const name = functionAccount(account, placeOfFunction(functionName).name);
+      const tokens = new AccountToken({ ...parts, namespace, account: name });
+      const shown = namespace === parts.namespace ? name : `${namespace}/${name}`;
+      transport = parts.transport.as(tokens, `${parts.transport.description} as ${shown}`);
       this.transports.set(functionName, transport);
     }
     return transport;

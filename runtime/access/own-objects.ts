@@ -23,6 +23,8 @@ const generatedLength = 5;
 interface OwnRuntime {
   /** The namespace of its account, its pod and the deployed functions. */
   readonly namespace: string;
+  /** Other namespaces with sets that it runs. Default: there are no others. */
+  readonly setNamespaces?: readonly string[] | undefined;
   /** Its ServiceAccount, whose name is the prefix of its objects' names. */
   readonly account: string;
   /** Name of its pod, from which that of its StatefulSet or Deployment follows. Default: it does not run in a pod. */
@@ -44,8 +46,12 @@ export class OwnObjects {
   private readonly reserved: ReadonlySet<string>;
   private readonly hidden: readonly string[];
   private readonly names: OwnNames;
+  /** Other namespaces with deployed functions and their accounts. */
+  private readonly shared: ReadonlySet<string>;
+  /** The own names there. */
+  private readonly sharedNames: OwnNames;
 
-  constructor({ namespace, account, pod, reserved = [] }: OwnRuntime) {
+  constructor({ namespace, account, pod, reserved = [], setNamespaces = [] }: OwnRuntime) {
     const workload = pod === undefined ? [] : [workloadOf(pod)];
     this.home = namespace;
     this.account = account;
@@ -56,6 +62,8 @@ export class OwnObjects {
       isAccount: (name) => belongs(name, account),
       isOwn: (name) => this.isOwnName(name),
     };
+    this.shared = new Set(setNamespaces);
+    this.sharedNames = { isAccount: this.names.isAccount, isOwn: this.names.isAccount };
   }
 
   /** Returns why a call is refused. `undefined` if it is allowed. */
@@ -118,8 +126,9 @@ export class OwnObjects {
       const begins = (text: string) => belongs(text, this.account) || text.startsWith(`${this.home}:`);
       if (matches(begins) || (name === undefined && generateName !== undefined && begins(generateName))) return own;
     }
-    if (namespace !== this.home) return undefined;
-    if (matches((each) => this.isOwnName(each))) return own;
+    const names = this.namesIn(namespace);
+    if (!names) return undefined;
+    if (matches(names.isOwn)) return own;
     return name === undefined && generateName !== undefined && this.canBecome(generateName) ? own : undefined;
   }
 
@@ -129,14 +138,20 @@ export class OwnObjects {
     if (replacesWhole(body)) return "a JSON patch of the whole object could make it the runtime's own: use update";
     if (setsLabel(body, ownLabelPrefix))
       return `labels that begin with ${ownLabelPrefix} make an object the runtime's own`;
-    if (namespace !== this.home) return undefined;
-    const use = usesOwn(body, this.names);
+    const names = this.namesIn(namespace);
+    const use = names && usesOwn(body, names);
     if (use === undefined) return undefined;
     // Readers of a namespace's Events take those about the runtime as the runtime's word.
     const isEvent = resource === "events" && (group === "" || group === "events.k8s.io");
     return isEvent
       ? "the object that it is about is the runtime's own"
       : `by ${use} it would be given what is the runtime's own`;
+  }
+
+  /** Returns the runtime's names in a namespace. `undefined` if it has no objects there. */
+  private namesIn(namespace: string | undefined): OwnNames | undefined {
+    if (namespace === this.home) return this.names;
+    return namespace !== undefined && this.shared.has(namespace) ? this.sharedNames : undefined;
   }
 
   /** True if an object of this name in the runtime's namespace is its own, whatever the kind. */

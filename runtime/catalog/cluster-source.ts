@@ -7,7 +7,7 @@ import type { ListReceiver, Subscriber } from "../informer/fanout/subscriber.ts"
 import type { Informers, Watch } from "../informer/informers.ts";
 import type { Change, ObjectMeta } from "../informer/scan/change.ts";
 import type { Logger } from "../observe/log.ts";
-import { DeployedSet, type TakenRevision } from "./deployed-set.ts";
+import { DeployedSet, type SetRoom, type TakenRevision } from "./deployed-set.ts";
 import type { FunctionOffer, FunctionSet, FunctionSource, RejectedOffer } from "./function-source.ts";
 import { HeldConfigMaps, heldLimit } from "./held-config-maps.ts";
 import type { IndexTrust } from "./index-trust.ts";
@@ -21,13 +21,30 @@ const explained: ReadonlySet<SourceState> = new Set(["missing", "forbidden", "de
 
 const nothing = { functions: [], rejected: [], faults: [] } as const;
 
+/** Limits of the sets of one namespace, together. */
+export interface SetLimits {
+  readonly functions: number;
+  /** Limit of the sum of their `resources.memory`, in bytes. */
+  readonly memoryBytes: number;
+  /** Limit of their code, unpacked, in bytes. */
+  readonly codeBytes: number;
+  /** Limit of their trust groups, each of which takes a process. */
+  readonly groups: number;
+  /** Limit of their ConfigMaps, in bytes. */
+  readonly heldBytes: number;
+  /** Shortest time between two looks at what was deployed, in milliseconds. */
+  readonly restMs: number;
+}
+
 interface ClusterSourceOptions {
   readonly watches: Informers;
-  /** The runtime's own namespace. */
+  /** The namespace of the sets: the runtime's own, or one of those that share the runtime. */
   readonly namespace: string;
   readonly account: string;
   /** Verifies the indexes. Default: every index is accepted. */
   readonly trust?: IndexTrust | undefined;
+  /** Default: no limits, except 128 MiB of ConfigMaps that are not opened yet. */
+  readonly limits?: SetLimits | undefined;
   readonly clock: Clock;
   readonly log: Pick<Logger, "error" | "info">;
   /** Called when other functions are available. */
@@ -36,7 +53,7 @@ interface ClusterSourceOptions {
   readonly took?: (revision: TakenRevision) => void;
 }
 
-/** The functions of all sets that `watchfire deploy` wrote into the runtime's namespace. */
+/** The functions of all sets that `watchfire deploy` wrote into a namespace for one runtime. */
 export class ClusterSource implements FunctionSource, Subscriber {
   readonly id = "deployed-functions";
   /** Nothing is persisted over a restart, because the cluster has it. */
@@ -46,10 +63,12 @@ export class ClusterSource implements FunctionSource, Subscriber {
   private readonly spec: SourceSpec;
   private watch: Watch | undefined;
   private readonly held: HeldConfigMaps;
+  private readonly heldLimit: number;
   private readonly sets = new Map<string, DeployedSet>();
   private readonly listed = Promise.withResolvers<void>();
   private isListed = false;
   private heldEmpty = false;
+  private isResting = false;
   /** Functions of all sets in use, and the first that is in two of them. */
   private merged: FunctionSet = { ...nothing, complete: false };
   private twice: WatchfireError | undefined;
@@ -57,7 +76,8 @@ export class ClusterSource implements FunctionSource, Subscriber {
   constructor(options: ClusterSourceOptions) {
     this.options = options;
     const { namespace, account } = options;
-    this.held = new HeldConfigMaps(account);
+    this.heldLimit = options.limits?.heldBytes ?? heldLimit;
+    this.held = new HeldConfigMaps(account, this.heldLimit, options.limits !== undefined);
     this.spec = { apiVersion: "v1", kind: "ConfigMap", namespace, labelSelector: selectorOf(account) };
   }
 
@@ -88,7 +108,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
   change({ type, meta, body }: Change): void {
     this.held.drop(meta.name);
     if (type !== "Deleted") this.held.hold(meta, body);
-    if (this.isListed) this.consider();
+    if (this.isListed) this.considerSoon();
   }
 
   bookmark(): void {}
@@ -102,7 +122,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
         found.set(meta.name, meta);
         if (this.held.has(meta)) return;
         bytes += body.length;
-        bodies.set(meta.name, bytes <= heldLimit ? Buffer.from(body) : Buffer.alloc(0));
+        bodies.set(meta.name, bytes <= this.heldLimit ? Buffer.from(body) : Buffer.alloc(0));
       },
       end: () => {
         // A server with an empty cache reports no objects; that is believed only when reported twice.
@@ -132,38 +152,83 @@ export class ClusterSource implements FunctionSource, Subscriber {
     return this.options.watches.status().find((source) => sourceKey(source) === key);
   }
 
+  /** Considers what has changed: at once, or after a rest if there are limits. */
+  private considerSoon(): void {
+    const { clock, limits } = this.options;
+    if (this.isResting) return;
+    if (!limits) {
+      this.consider();
+      return;
+    }
+    this.isResting = true;
+    const look = () => {
+      this.isResting = false;
+      this.consider();
+    };
+    clock.after(limits.restMs, look, { unref: true });
+  }
+
   /** Considers every set, and merges their functions if those of any have changed. */
   private consider(): void {
-    const { account, trust, log, took } = this.options;
+    const { account, trust, log, took, limits } = this.options;
+    const roomFor = (set: string) => limits && (() => this.room(limits, set));
     const { held, sets } = this;
     const { indexed, populated } = held.sets();
     for (const name of [defaultSet, ...indexed, ...populated, ...(trust?.seen ?? [])]) {
-      if (!sets.has(name)) sets.set(name, new DeployedSet({ name, account, held, trust, log, took }, this.isListed));
+      if (!sets.has(name))
+        sets.set(name, new DeployedSet({ name, account, held, trust, log, took, room: roomFor(name) }, this.isListed));
     }
     let changed = false;
-    for (const [name, set] of sets) changed = set.consider(populated.has(name)) || changed;
+    let again: boolean;
+    do {
+      again = false;
+      for (const [name, set] of sets) again = set.consider(populated.has(name)) || again;
+      changed ||= again;
+      // Another set may have waited for the room that one leaves.
+    } while (again && limits);
+    held.forgetOpened(new Set([...sets.values()].flatMap(({ wanted }) => wanted)));
     if (!changed) return;
     this.merge();
     this.options.changed();
   }
 
+  /** Returns what the other sets leave of the limits. */
+  private room({ functions, memoryBytes, codeBytes, groups }: SetLimits, set: string): SetRoom {
+    const others = [...this.sets].flatMap(([name, { taken }]) => (name === set || !taken ? [] : taken));
+    const sum = (of: (taken: (typeof others)[number]) => number) => others.reduce((all, each) => all + of(each), 0);
+    return {
+      namespace: this.options.namespace,
+      functions: functions - sum((each) => each.functions.length + each.rejected.length),
+      memoryBytes:
+        memoryBytes -
+        sum((each) => each.functions.reduce((all, { manifest }) => all + manifest.resources.memoryBytes, 0)),
+      codeBytes: codeBytes - sum((each) => each.codeBytes),
+      mostGroups: groups,
+      groups: new Set(others.flatMap((each) => each.functions.map(({ manifest }) => manifest.trustGroup))),
+    };
+  }
+
   /** If two sets have one function, that of the set whose name is first is used; `default` is last. */
   private merge(): void {
-    const names = [...this.sets.keys()].sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
+    const sets = [...this.sets.keys()].sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
     const owners = new Map<string, string>();
     const functions: FunctionOffer[] = [];
     const rejected: RejectedOffer[] = [];
     let twice: WatchfireError | undefined;
-    for (const set of names) {
-      const taken = this.sets.get(set)?.taken;
+    for (const set of sets) {
+      const { taken, refused = [] } = this.sets.get(set) ?? {};
+      const names = new Set(refused.map(({ name }) => name));
       const isFirst = (name = "") => {
         const owner = owners.get(name);
         if (owner !== undefined && !taken?.unlabelled) twice ??= twiceFault(name, owner, set);
         if (owner === undefined) owners.set(name, set);
         return owner === undefined;
       };
-      functions.push(...(taken?.functions ?? []).filter(({ manifest }) => isFirst(manifest.name)));
-      rejected.push(...(taken?.rejected ?? []).filter(({ name }) => isFirst(name)));
+      // A refused change leaves the version before it running.
+      const used = (taken?.functions ?? []).filter(({ manifest }) => !names.has(manifest.name));
+      functions.push(...used.filter(({ manifest }) => isFirst(manifest.name)));
+      const others = (taken?.rejected ?? []).filter(({ name }) => !names.has(name));
+      rejected.push(...[...refused, ...others].filter(({ name }) => isFirst(name)));
     }
     // A set that was never read may contain any function, so no function counts as removed.
     const complete = [...this.sets.values()].every(({ taken }) => taken !== undefined);

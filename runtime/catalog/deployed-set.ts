@@ -6,8 +6,21 @@ import type { FunctionOffer, RejectedOffer } from "./function-source.ts";
 import type { HeldConfigMaps } from "./held-config-maps.ts";
 import type { IndexTrust } from "./index-trust.ts";
 import { indexName, setLabel } from "./names.ts";
-import { inSet } from "./opened-function.ts";
+import { damaged, inSet, type OpenedFunction } from "./opened-function.ts";
 import { placeOf } from "./packed-function.ts";
+
+/** The room that is left for one set of a namespace. */
+export interface SetRoom {
+  readonly namespace: string;
+  readonly functions: number;
+  /** Sum of `resources.memory`, in bytes. */
+  readonly memoryBytes: number;
+  /** Bytes of code, unpacked. */
+  readonly codeBytes: number;
+  /** Most trust groups of the namespace, and those of its other sets. */
+  readonly mostGroups: number;
+  readonly groups: ReadonlySet<string | undefined>;
+}
 
 interface DeployedSetOptions {
   readonly name: string;
@@ -16,6 +29,8 @@ interface DeployedSetOptions {
   /** Verifies the index. Default: every index is accepted. */
   readonly trust: IndexTrust | undefined;
   readonly log: Pick<Logger, "error" | "info">;
+  /** Returns the room that other sets leave. Default: there are no limits. */
+  readonly room?: (() => SetRoom) | undefined;
   /** Called when other code is in use. Default: nobody is notified. */
   readonly took?: ((revision: TakenRevision) => void) | undefined;
 }
@@ -37,6 +52,8 @@ export interface TakenRevision {
 interface TakenSet {
   readonly functions: readonly FunctionOffer[];
   readonly rejected: readonly RejectedOffer[];
+  /** Bytes of their code, unpacked. */
+  readonly codeBytes: number;
   /** Whether all of it could be opened. */
   readonly whole: boolean;
   /** The entries of the index. */
@@ -45,7 +62,7 @@ interface TakenSet {
   readonly unlabelled: boolean;
 }
 
-const none: TakenSet = { functions: [], rejected: [], whole: true, is: "[]", unlabelled: false };
+const none: TakenSet = { functions: [], rejected: [], codeBytes: 0, whole: true, is: "[]", unlabelled: false };
 
 /**
  * One set as the runtime sees it. It is used once each of the ConfigMaps that its index names exists and matches the index; until
@@ -54,6 +71,13 @@ const none: TakenSet = { functions: [], rejected: [], whole: true, is: "[]", unl
 export class DeployedSet {
   taken: TakenSet | undefined;
   fault: WatchfireError | undefined;
+  /**
+   * With limits: the functions of a version that cannot be used while the one before runs, so that its owner sees why. Otherwise
+   * empty.
+   */
+  refused: readonly RejectedOffer[] = [];
+  /** Names of the ConfigMaps that its index named last. */
+  wanted: readonly string[] = [];
   private readonly options: DeployedSetOptions;
   private readonly index: string;
 
@@ -66,20 +90,39 @@ export class DeployedSet {
 
   /**
    * Uses the functions that the index names now, if they are others and complete. `populated`: whether there are ConfigMaps of
-   * its functions. Returns true if other functions are in use now.
+   * its functions. Returns true if other functions are in use or refused now.
    */
   consider(populated: boolean): boolean {
+    const before = this.refused;
+    this.refused = [];
+    const isTaken = this.take(populated);
+    return isTaken || shownOf(before) !== shownOf(this.refused);
+  }
+
+  private take(populated: boolean): boolean {
     const { name, held, log } = this.options;
     const entries = this.entries(populated);
-    if (!entries) return false;
+    if (!entries) {
+      if (this.fault) this.refuse(this.taken?.functions ?? [], this.fault);
+      return false;
+    }
     const is = JSON.stringify(entries);
-    const opened = entries.map((entry) => inSet(held.open(entry), name));
+    this.wanted = entries.map(({ configMap }) => configMap);
+    const opened = this.open(entries).map((each) => inSet(each, name));
     const [damage] = opened.flatMap((each) => (each.type === "damaged" ? each.rejected.faults : []));
     const whole = damage === undefined;
     if (damage) {
       this.say(damage);
       // Without functions from before, each one is used or rejected on its own.
-      if (this.taken) return false;
+      if (this.taken) {
+        const rejected = opened.flatMap((each) => (each.type === "offer" ? [] : each.rejected));
+        this.refuse(
+          opened.flatMap((each) => (each.type === "offer" ? each.offer : [])),
+          damage,
+          rejected,
+        );
+        return false;
+      }
     }
     if (whole) this.fault = undefined;
     const { configMap } = held.index(this.index);
@@ -92,6 +135,7 @@ export class DeployedSet {
     this.taken = {
       functions: opened.flatMap((each) => (each.type === "offer" ? each.offer : [])),
       rejected: opened.flatMap((each) => (each.type === "offer" ? [] : each.rejected)),
+      codeBytes: opened.reduce((sum, each) => sum + (each.type === "offer" ? each.codeBytes : 0), 0),
       whole,
       is,
       unlabelled,
@@ -104,6 +148,52 @@ export class DeployedSet {
       this.options.took?.({ set: name, number, changed, isEmpty: entries.length === 0, isFirst: before === undefined });
     }
     return true;
+  }
+
+  /** Refuses functions because of a fault of their set, and others for their own faults. */
+  private refuse(
+    functions: readonly FunctionOffer[],
+    fault: WatchfireError,
+    rejected: readonly RejectedOffer[] = [],
+  ): void {
+    if (!this.options.room) return;
+    const refused = functions.map(({ manifest: { name, file }, origin }) => ({ name, file, faults: [fault], origin }));
+    this.refused = [...refused, ...rejected];
+  }
+
+  /** Opens the entries, until they need more than there is room for. Then no entry can be used. */
+  private open(entries: readonly IndexEntry[]): readonly OpenedFunction[] {
+    const { name, held, room: roomOf } = this.options;
+    const room = roomOf?.();
+    const fault = (what: string, left: string) =>
+      new WatchfireError("WF_DEPLOYED_LIMIT", {
+        what: `the set ${name} has ${what}, and namespace ${room?.namespace} has room for ${left}`,
+      });
+    const refused = (found: WatchfireError) => entries.map((entry) => damaged(entry, found));
+    if (room && entries.length > room.functions)
+      return refused(fault(`${entries.length} functions`, `${room.functions}`));
+    const opened: OpenedFunction[] = [];
+    let memoryBytes = 0;
+    let codeBytes = 0;
+    const groups = new Set(room?.groups);
+    for (const entry of entries) {
+      const each = held.open(entry);
+      opened.push(each);
+      if (!room || each.type !== "offer") continue;
+      memoryBytes += each.offer.manifest.resources.memoryBytes;
+      codeBytes += each.codeBytes;
+      if (memoryBytes > room.memoryBytes) {
+        return refused(
+          fault("functions with more `resources.memory` together", `${mebibytes(room.memoryBytes)} of it`),
+        );
+      }
+      groups.add(each.offer.manifest.trustGroup);
+      if (groups.size > room.mostGroups) {
+        return refused(fault("more trust groups", `${room.mostGroups} groups, the one without a name among them`));
+      }
+      if (codeBytes > room.codeBytes) return refused(fault("more code", `${mebibytes(room.codeBytes)} of it`));
+    }
+    return opened;
   }
 
   /** Records the index, so that no older one is accepted after it. A data folder that cannot be written is reported elsewhere. */
@@ -157,6 +247,11 @@ export class DeployedSet {
     this.options.log.error({ error: fault.message, kept }, "deployment not loaded");
   }
 }
+
+const shownOf = (refused: readonly RejectedOffer[]): string =>
+  JSON.stringify(refused.map(({ name, faults }) => [name, faults.map(({ message }) => message)]));
+
+const mebibytes = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
 
 /** Returns the names of the functions that differ. `was`: the entries of the index before, as text. */
 function changedNames(was = "[]", entries: readonly IndexEntry[]): string[] {

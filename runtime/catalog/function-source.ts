@@ -9,7 +9,14 @@ import type { RejectedFunction } from "../manifest/load.ts";
 /** Location of a function's code, for messages and for its status in the cluster. */
 export type Origin =
   | { readonly type: "folder"; readonly manifest: string }
-  | { readonly type: "config-map"; readonly name: string; readonly sha256: string; readonly set: string };
+  | {
+      readonly type: "config-map";
+      readonly name: string;
+      readonly sha256: string;
+      readonly set: string;
+      /** The namespace of the set, if it is not the runtime's. */
+      readonly namespace?: string;
+    };
 
 /** One function that can run. */
 export interface FunctionOffer {
@@ -41,6 +48,8 @@ export interface FunctionSet {
   readonly rejected: readonly RejectedOffer[];
   /** Names of other existing functions; their checkpoints stay and their running versions continue. */
   readonly withheld?: readonly string[];
+  /** Other namespaces whose sets are not known: no function of theirs counts as removed. Default: all are known. */
+  readonly unreadNamespaces?: readonly string[];
   /** Why the source itself could not be read, if so. */
   readonly faults: readonly WatchfireError[];
   /** Whether functions not listed here are certainly removed; only then are any stopped and their checkpoints retired. */

@@ -5,7 +5,7 @@ import type { IndexEntry } from "./deployed-index.ts";
 import { defaultSet, setLabel, setOfIndex } from "./names.ts";
 import { type OpenedFunction, openFunction } from "./opened-function.ts";
 
-/** Limit of the memory for labelled ConfigMaps that are not opened yet, in bytes: a hundred of the largest. */
+/** Default limit of the memory for labelled ConfigMaps that are not opened yet, in bytes: a hundred of the largest. */
 export const heldLimit = 128 * 1024 * 1024;
 
 /** One ConfigMap with the runtime's label, as last received. */
@@ -26,9 +26,17 @@ export class HeldConfigMaps {
   private readonly account: string;
   private readonly held = new Map<string, Held>();
   private bytes = 0;
+  private readonly limit: number;
+  private readonly keepsBodies: boolean;
 
-  constructor(account: string) {
+  /**
+   * @param limit of the bytes that are held. Beyond it, a ConfigMap counts as unreadable.
+   * @param keepsBodies keep the bytes of what is opened, so that `forgetOpened` can forget the rest. Default false.
+   */
+  constructor(account: string, limit = heldLimit, keepsBodies = false) {
     this.account = account;
+    this.limit = limit;
+    this.keepsBodies = keepsBodies;
   }
 
   get size(): number {
@@ -44,7 +52,7 @@ export class HeldConfigMaps {
   }
 
   hold({ name, resourceVersion }: Pick<ObjectMeta, "name" | "resourceVersion">, body: Buffer): void {
-    const fits = this.bytes + body.length <= heldLimit;
+    const fits = this.bytes + body.length <= this.limit;
     if (fits) this.bytes += body.length;
     this.held.set(name, { resourceVersion, ...(fits && { body: Buffer.from(body) }) });
   }
@@ -68,11 +76,18 @@ export class HeldConfigMaps {
     const configMap = parsed(held?.body);
     const as = openFunction(entry, configMap);
     if (held && as.type !== "damaged") {
-      this.drop(entry.configMap);
-      const { resourceVersion } = held;
-      this.held.set(entry.configMap, { resourceVersion, opened: { entry, as }, set: setIn(configMap) });
+      const { resourceVersion, body } = held;
+      const kept = this.keepsBodies && body ? { body } : {};
+      if (!this.keepsBodies) this.drop(entry.configMap);
+      this.held.set(entry.configMap, { resourceVersion, ...kept, opened: { entry, as }, set: setIn(configMap) });
     }
     return as;
+  }
+
+  /** Forgets what was opened, except these ConfigMaps, which stay as bytes. Does nothing unless bodies are kept. */
+  forgetOpened(wanted: ReadonlySet<string>): void {
+    if (!this.keepsBodies) return;
+    for (const [name, { opened, ...held }] of this.held) if (opened && !wanted.has(name)) this.held.set(name, held);
   }
 
   /** Returns the sets that have an index, and those that have ConfigMaps of functions. */

@@ -28,6 +28,7 @@ export class MergedSource implements FunctionSource {
       functions: [...lower.functions.filter(({ manifest }) => !taken.has(manifest.name)), ...upper.functions],
       rejected: [...rejected, ...upper.rejected],
       faults: [...lower.faults, ...upper.faults],
+      unreadNamespaces: [...(lower.unreadNamespaces ?? []), ...(upper.unreadNamespaces ?? [])],
       complete: lower.complete && upper.complete,
     };
   }

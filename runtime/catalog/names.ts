@@ -60,6 +60,9 @@ export function setOfIndex(account: string, name: string): string | undefined {
   return set !== defaultSet && dnsLabel.test(set) ? set : undefined;
 }
 
+/** Returns the name of the ConfigMap by which the chart names its runtime in a namespace that shares it. */
+export const sharedRuntimeName = (account: string): string => boundedName(`${account}-runtime`, stemLimit);
+
 /** Returns the labels of what is kept of a set's earlier revisions. */
 export const keptLabelsOf = (account: string, namespace: string, set: string): Readonly<Record<string, string>> => ({
   [keptLabel]: accountLabel(account),

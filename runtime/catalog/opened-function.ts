@@ -15,7 +15,7 @@ import { placeOf, sourceMapOf, unpackFunction } from "./packed-function.ts";
  * `damaged`: its content is missing or differs from what was deployed.
  */
 export type OpenedFunction =
-  | { readonly type: "offer"; readonly offer: FunctionOffer }
+  | { readonly type: "offer"; readonly offer: FunctionOffer; readonly codeBytes: number }
   | { readonly type: "refused" | "damaged"; readonly rejected: RejectedOffer };
 
 /** Opens an entry of `default`; only content of the ConfigMap that matches the entry's hash is trusted. See `inSet`. */
@@ -44,7 +44,8 @@ export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined
       return unpacked();
     },
   };
-  return { type: "offer", offer: { manifest, origin: originOf(entry), bundle: async () => bundle } };
+  const offer = { manifest, origin: originOf(entry), bundle: async () => bundle };
+  return { type: "offer", offer, codeBytes: parts.script.length };
 }
 
 /** Returns the result for the same entry in the index of another set. While a set takes over a function, two indexes name it. */
@@ -65,7 +66,8 @@ const originOf = ({ configMap, sha256 }: IndexEntry): Origin => ({
   set: defaultSet,
 });
 
-const damaged = (entry: IndexEntry, found: WatchfireError): OpenedFunction => ({
+/** Returns the result for an entry that cannot be used: what ran before continues. */
+export const damaged = (entry: IndexEntry, found: WatchfireError): OpenedFunction => ({
   type: "damaged",
   rejected: { name: entry.name, file: placeOf(entry.configMap), faults: [found], origin: originOf(entry) },
 });

@@ -25,12 +25,12 @@ export async function areRightsThere(
   let suffices = true;
   for (const subject of subjectsFor(manifests, kinds, rules)) {
     const { account, functionName, needs } = subject;
-    const { missing, absent } = await lackOf(subject, parts);
+    const { missing, absent } = await lackOf(subject, { ...parts, namespace: subject.namespace ?? namespace });
     // A runtime that is not installed yet has rights if roles are bound to its name.
     const isGone = absent && functionName !== undefined;
     if (missing?.length === 0 && !isGone) continue;
     suffices = false;
-    const who = `the account ${namespace}/${account}`;
+    const who = `the account ${subject.namespace ?? namespace}/${account}`;
     const fault = isGone
       ? lack(`there is no ServiceAccount ${namespace}/${account}`, uncreated)
       : missing === undefined

@@ -92,10 +92,12 @@ export async function deploySet({ loaded, built, packed }: SetCode, parts: SetPa
   }
   deployment.print(report);
   deployment.warn(report);
-  const runtime = `${namespace}/${account}`;
+  const home = rules.runtimeNamespace ?? namespace;
+  const runtime = `${home}/${account}`;
   const as = report.revision === undefined ? "" : ` as revision ${report.revision}`;
-  process.stderr.write(`deployed the set ${set}${as} for the runtime ${runtime} at ${transport.description}\n`);
-  if (await isAbsent(transport, namespace, account)) {
+  const where = home === namespace ? "" : ` in ${namespace}`;
+  process.stderr.write(`deployed the set ${set}${where}${as} for the runtime ${runtime} at ${transport.description}\n`);
+  if (await isAbsent(transport, home, account)) {
     process.stderr.write(
       `there is no ServiceAccount ${runtime}: the functions run once a runtime with this account is installed\n`,
     );

@@ -15,6 +15,7 @@ import { setYaml } from "./deploy-yaml.ts";
 import { deploymentOptions } from "./deployment.ts";
 import { functions, kubeconfig, output } from "./options.ts";
 import { allExpressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
+import { runtimeNamespaceOption, withRuntimeNamespace } from "./runtime-namespace.ts";
 import { readSet, setNameOf, setOption } from "./set-name.ts";
 import { readValues, valuesOption } from "./values.ts";
 import { warn, warningsOfReach } from "./warning.ts";
@@ -24,7 +25,8 @@ export const deploy = command({
   summary: "deploys the functions to the cluster, where a runtime started with --deployed runs them",
   options: {
     functions,
-    namespace: { value: "NS", summary: "the runtime's namespace; default: the context's" },
+    namespace: { value: "NS", summary: "the runtime's namespace, or one that shares it; default: the context's" },
+    "runtime-namespace": runtimeNamespaceOption,
     "service-account": rulesOptions["service-account"],
     store: rulesOptions.store,
     set: setOption,
@@ -56,17 +58,18 @@ export const deploy = command({
     // The folder's name is not part of the content. Built functions already name their files without it.
     const root = isBuilt(options.functions) ? process.cwd() : resolve(options.functions);
     const print = async (namespace: string | undefined, transport?: SharedTransport): Promise<number> => {
-      const rules = readRules({ ...options, namespace }, new Set());
+      const given = readRules({ ...options, namespace }, new Set());
+      const rules = transport ? await withRuntimeNamespace(given, transport) : given;
       const kinds = await knownKinds(options.functions, loaded.functions, transport);
       const packed = allExpressible(loaded, kinds, rules) && pack(built, { ...rules, root }, values);
       if (!packed) return 1;
       for (const { message } of warningsOfReach(loaded, rules)) warn(message);
       const epoch = readEnvironment().variables.SOURCE_DATE_EPOCH;
-      const codeOnly = given.has("code-only");
       const manifests = loaded.functions;
-      process.stdout.write(setYaml({ set, rules, kinds, packed, manifests, key, codeOnly, epoch }));
+      process.stdout.write(setYaml({ set, rules, kinds, packed, manifests, key, codeOnly: isCodeOnly, epoch }));
       return 0;
     };
+    const isCodeOnly = given.has("code-only");
     const isYaml = options.output === "yaml";
     if (isYaml && given.has("dry-run")) {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--output yaml writes nothing, and takes no --dry-run" });
@@ -76,7 +79,7 @@ export const deploy = command({
     return withCluster(options, async ({ transport, defaultNamespace }) => {
       const { namespace = defaultNamespace } = options;
       if (isYaml) return print(namespace, transport);
-      const rules = readRules({ ...options, namespace }, new Set());
+      const rules = await withRuntimeNamespace(readRules({ ...options, namespace }, new Set()), transport);
       const kinds = await knownKinds(options.functions, loaded.functions, transport);
       const packed = pack(built, { ...rules, root }, values);
       if (!packed) return 1;

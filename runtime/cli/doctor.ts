@@ -147,7 +147,7 @@ const lines = (label: string, needs: readonly Need[]): string[] =>
 /** Returns the command that grants the rights, with this command's arguments. */
 function remedy({ options: values, given }: Invocation<typeof options>, namespace: string): string {
   const { kubeconfig, context } = values;
-  const said: Readonly<Record<string, string | undefined>> = values;
+  const said: Readonly<Record<string, string | readonly string[] | undefined>> = values;
   const own = [
     "functions",
     "service-account",
@@ -155,11 +155,15 @@ function remedy({ options: values, given }: Invocation<typeof options>, namespac
     "leader-elect",
     "slots",
     "deployed",
+    "sets-namespace",
     "function-status",
     "token-review",
   ]
     .filter((name) => given.has(name))
-    .map((name) => (said[name] === undefined ? `--${name}` : `--${name} ${shellWord(said[name])}`));
+    .flatMap((name) => {
+      const value = said[name];
+      return value === undefined ? `--${name}` : [value].flat().map((each) => `--${name} ${shellWord(each)}`);
+    });
   const cluster = [
     ...(kubeconfig === undefined ? [] : [`--kubeconfig ${shellWord(kubeconfig)}`]),
     ...(context === undefined ? [] : [`--context ${shellWord(context)}`]),

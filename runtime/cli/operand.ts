@@ -54,9 +54,9 @@ export function readObject(option: string, text: string): { namespace: string; n
 }
 
 /** Returns a namespace's name. @throws WatchfireError WF_CLI_USAGE if it is invalid */
-export function readNamespace(text: string): string {
+export function readNamespace(text: string, option = "--namespace"): string {
   if (names.dnsLabel.test(text)) return text;
-  throw new WatchfireError("WF_CLI_USAGE", { what: "--namespace takes a namespace's name", actual: text });
+  throw new WatchfireError("WF_CLI_USAGE", { what: `${option} takes a namespace's name`, actual: text });
 }
 
 /** Returns a ServiceAccount's name. @throws WatchfireError WF_CLI_USAGE if it is invalid */

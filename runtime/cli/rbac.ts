@@ -20,6 +20,7 @@ import { wildcardFaults } from "../rbac/wildcards.ts";
 import { command, type Option } from "./command.ts";
 import { readAccount, readNamespace } from "./operand.ts";
 import { functions, output, serviceAccount } from "./options.ts";
+import { runtimeNamespaceOption } from "./runtime-namespace.ts";
 import { readSet } from "./set-name.ts";
 import { readStore } from "./store-limits.ts";
 import { readValues, valuesOption } from "./values.ts";
@@ -33,6 +34,11 @@ export const rulesOptions = {
   store: { value: "KIND", summary: "for a runtime that is started with this --store", default: "sqlite" },
   slots: { summary: "for replicas that are started with --slots" },
   deployed: { summary: "for a runtime that is started with --deployed" },
+  "sets-namespace": {
+    value: "NS",
+    summary: "for a runtime that is started with this --sets-namespace",
+    many: true,
+  },
   "function-status": { summary: "for a runtime that is started with --function-status" },
   "token-review": { summary: "for a runtime that is started with --token-review" },
 } as const satisfies Record<string, Option>;
@@ -46,6 +52,7 @@ export const rbac = command({
     kubeconfig: { value: "FILE", summary: "asks this cluster for the resources of the triggers' kinds" },
     context: { value: "NAME", summary: "asks the cluster of this context" },
     values: valuesOption,
+    "runtime-namespace": runtimeNamespaceOption,
     role: {
       value: "ROLE",
       summary: "prints instead the smallest Role of a person or a pipeline: deployer, operator or reader",
@@ -178,18 +185,28 @@ export async function rbacText(
 
 /** @throws WatchfireError WF_CLI_USAGE for an invalid namespace or account */
 export function readRules(
-  options: { readonly namespace: string | undefined; readonly "service-account": string; readonly store: string },
+  options: {
+    readonly namespace: string | undefined;
+    readonly "runtime-namespace"?: string | undefined;
+    readonly "sets-namespace"?: readonly string[];
+    readonly "service-account": string;
+    readonly store: string;
+  },
   given: ReadonlySet<string>,
 ): RulesOptions {
   const { namespace, "service-account": account, store } = options;
   if (namespace === undefined) throw new WatchfireError("WF_CLI_USAGE", { what: "--namespace is missing" });
   return {
     namespace: readNamespace(namespace),
+    ...(options["runtime-namespace"] !== undefined && {
+      runtimeNamespace: readNamespace(options["runtime-namespace"], "--runtime-namespace"),
+    }),
     account: readAccount(account),
     store: readStore(store),
     leaderElect: given.has("leader-elect"),
     fleet: given.has("slots"),
     deployed: given.has("deployed"),
+    setNamespaces: (options["sets-namespace"] ?? []).map((each) => readNamespace(each, "--sets-namespace")),
     functionStatus: given.has("function-status"),
     tokenReview: given.has("token-review"),
   };

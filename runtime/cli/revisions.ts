@@ -15,7 +15,7 @@ export const revisions = command({
   summary: "lists the deployments of a set, newest first: number, time, account, commit and message",
   options: {
     set: setOption,
-    namespace: { value: "NS", summary: "the runtime's namespace; default: the context's" },
+    namespace: { value: "NS", summary: "the runtime's namespace, or one that shares it; default: the context's" },
     "service-account": serviceAccount,
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },

@@ -17,6 +17,7 @@ import { areNone, deployer, deploySet, messageOption, readMessage, type SetCode 
 import { deploymentOptions } from "./deployment.ts";
 import { functions, kubeconfig, output } from "./options.ts";
 import { readRules, rulesOptions, withCluster } from "./rbac.ts";
+import { runtimeNamespaceOption, withRuntimeNamespace } from "./runtime-namespace.ts";
 import { readSet, setNameOf, setOption } from "./set-name.ts";
 
 export const rollback = command({
@@ -25,7 +26,8 @@ export const rollback = command({
   options: {
     set: setOption,
     to: { value: "N", summary: "the revision; default: the one before the current one" },
-    namespace: { value: "NS", summary: "the runtime's namespace; default: the context's" },
+    namespace: { value: "NS", summary: "the runtime's namespace, or one that shares it; default: the context's" },
+    "runtime-namespace": runtimeNamespaceOption,
     "service-account": rulesOptions["service-account"],
     store: rulesOptions.store,
     message: messageOption,
@@ -44,14 +46,15 @@ export const rollback = command({
     context: { value: "NAME", summary: "the kubeconfig's context" },
     output: output("json"),
   },
-  async run({ options, given }) {
+  async run({ options, given: flags }) {
     const set = options.set === undefined ? setNameOf(functions.default, process.cwd()) : readSet(options.set);
     const to = readNumber(options.to);
     const reason = readMessage(options.message ?? "");
     const key = options.sign === undefined ? undefined : SigningKey.read(options.sign);
     const keys = [key?.trusted, options.trust.length > 0 ? TrustedKeys.read(options.trust) : undefined];
     return withCluster(options, async ({ transport, defaultNamespace }) => {
-      const rules = readRules({ ...options, namespace: options.namespace ?? defaultNamespace }, new Set());
+      const given = readRules({ ...options, namespace: options.namespace ?? defaultNamespace }, new Set());
+      const rules = await withRuntimeNamespace(given, transport);
       const identity: SetIdentity = { ...rules, set };
       const history = await revisionsOf(transport, identity);
       const revision = revisionToRestore(history, to, identity);
@@ -68,7 +71,7 @@ export const rollback = command({
       };
       const kinds = await kindsFor(code.loaded.functions, revision.kinds, transport);
       const isJson = options.output === "json";
-      return deploySet(code, { set, rules, kinds, transport, given, key, note, isJson, filled: [] });
+      return deploySet(code, { set, rules, kinds, transport, given: flags, key, note, isJson, filled: [] });
     });
   },
 });

@@ -68,6 +68,18 @@ export const start = command({
       summary: "with --store nats: replicas share the functions, which are spread over N slots, such as 64",
     },
     deployed: { summary: "also runs deployed functions; one replaces a function of the same name in the folder" },
+    "sets-namespace": {
+      value: "NS",
+      summary:
+        "with --deployed and --identity function: also runs the sets of this namespace, whose functions see what their own accounts may",
+      many: true,
+    },
+    "sets-functions": { value: "N", summary: "most functions of each --sets-namespace", default: "20" },
+    "sets-memory": {
+      value: "SIZE",
+      summary: "most `resources.memory` of the functions of each --sets-namespace together",
+      default: "2Gi",
+    },
     trust: {
       value: "KEY",
       summary: "runs only built and deployed functions that this ed25519 public key, a PEM file, signed",
@@ -103,6 +115,7 @@ export const start = command({
     if (identity !== "runtime" && identity !== "function") {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--identity takes runtime or function", actual: identity });
     }
+    const shares = readShares(options, { deployed, identity });
     const cacheLimit = readSize("--cache-limit", options["cache-limit"]);
     const history = readHistory(options);
     const store = readStore(options.store);
@@ -137,6 +150,9 @@ export const start = command({
       environment: environment.variables,
     });
     const namespace = named ?? environment.podNamespace ?? defaultNamespace;
+    if (shares.setNamespaces.includes(namespace)) {
+      throw new WatchfireError("WF_CLI_USAGE", { what: "--sets-namespace takes other namespaces", actual: namespace });
+    }
     const identified = { transport, namespace, account, clock: systemClock, random: Math.random };
     const data = given.has("data") ? options.data : (environment.dataFolder ?? options.data);
     try {
@@ -150,6 +166,7 @@ export const start = command({
         store,
         ...(nats && { nats }),
         deployed,
+        ...shares,
         trust,
         reserved,
         functionStatus: given.has("function-status"),
@@ -217,6 +234,27 @@ function readSlots(text: string | undefined, store: StoreKind): number | undefin
   const slots = Number(text);
   if (/^[1-9]\d*$/.test(text) && slots <= mostSlots) return slots;
   throw new WatchfireError("WF_CLI_USAGE", { what: `--slots takes 1 to ${mostSlots}`, actual: text });
+}
+
+/** Returns what other namespaces may run. @throws WatchfireError WF_CLI_USAGE */
+function readShares(
+  options: {
+    readonly "sets-namespace": readonly string[];
+    readonly "sets-functions": string;
+    readonly "sets-memory": string;
+  },
+  { deployed, identity }: { readonly deployed: boolean; readonly identity: string },
+) {
+  const setNamespaces = [...new Set(options["sets-namespace"].map((each) => readNamespace(each, "--sets-namespace")))];
+  if (setNamespaces.length > 0 && !(deployed && identity === "function")) {
+    throw new WatchfireError("WF_CLI_USAGE", { what: "--sets-namespace needs --deployed and --identity function" });
+  }
+  const { "sets-functions": count, "sets-memory": memory } = options;
+  if (!/^[1-9]\d{0,4}$/.test(count)) {
+    throw new WatchfireError("WF_CLI_USAGE", { what: "--sets-functions takes a number, 1 to 99999", actual: count });
+  }
+  const setLimits = { functions: Number(count), memoryBytes: readSize("--sets-memory", memory) };
+  return { setNamespaces, setLimits };
 }
 
 /** True if there is no function, in other replicas either. A deployment that may not be read may have some. */

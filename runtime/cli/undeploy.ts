@@ -13,7 +13,7 @@ export const undeploy = command({
   summary: "removes a set that was deployed: its functions, their accounts and their rights",
   options: {
     set: { value: "NAME", summary: "the set" },
-    namespace: { value: "NS", summary: "the runtime's namespace; default: the context's" },
+    namespace: { value: "NS", summary: "the runtime's namespace, or one that shares it; default: the context's" },
     "service-account": serviceAccount,
     ...deploymentOptions,
     sign: { value: "KEY", summary: "signs the removal with this ed25519 private key, a PEM file" },

@@ -1,5 +1,6 @@
 import { relative } from "node:path";
 import type { z } from "zod";
+import { placeOfFunction } from "../access/account.ts";
 import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { version } from "../base/version.ts";
@@ -74,8 +75,11 @@ export interface InquiryParts {
   fixtureFolder?(functionName: string): string | undefined;
   /** The samples of the last hour. */
   readonly series: Pick<MetricSeries, "bytesPerSecond">;
-  /** Reads the revisions of a set of deployed functions. Rejects with WF_DEPLOYED_REFUSED. */
-  revisionsOf(set: string): Promise<Pick<SetHistory, "current" | "revisions">>;
+  /**
+   * Reads the revisions of a set of deployed functions. `namespace`: that of the set; `undefined` for the runtime's own. Rejects with
+   * WF_DEPLOYED_REFUSED.
+   */
+  revisionsOf(set: string, namespace: string | undefined): Promise<Pick<SetHistory, "current" | "revisions">>;
   /** The last changes that somebody asked for: of one function, or all. Newest first. */
   changes(functionName: string | undefined): ReturnType<AuditLog["recent"]>;
   readonly clock: Pick<Clock, "now">;
@@ -140,11 +144,12 @@ export class Inquiry {
     }
     const { set } = report;
     if (set === undefined) return { revisions: [] };
-    const { current, revisions } = await this.parts.revisionsOf(set);
+    const place = placeOfFunction(name);
+    const { current, revisions } = await this.parts.revisionsOf(set, place.namespace);
     return {
       set,
       ...(current !== undefined && { current }),
-      revisions: revisions.map((each, index) => describeRevision(each, revisions[index + 1], name)),
+      revisions: revisions.map((each, index) => describeRevision(each, revisions[index + 1], place.name)),
     };
   }
 

@@ -271,8 +271,8 @@ export class Dispatcher implements Replayer {
   }
 
   /** Retires every function of the store that is not among `names`. For the start, once it is known which functions exist. */
-  async retireOthers(names: readonly string[]): Promise<void> {
-    const others = (await this.options.store.views()).filter((view) => !names.includes(view.function));
+  async retireOthers(isKept: (functionName: string) => boolean): Promise<void> {
+    const others = (await this.options.store.views()).filter((view) => !isKept(view.function));
     await this.retirement.retire(others);
   }
 

@@ -8,6 +8,7 @@ import { Redactor } from "../access/redactor.ts";
 import type { TellUnsent } from "../access/rehearsal.ts";
 import type { Clock, Random } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
+import type { SetLimits } from "../catalog/cluster-source.ts";
 import type { FunctionCode } from "../catalog/function-code.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
 import { accountLabel } from "../catalog/names.ts";
@@ -80,6 +81,10 @@ export interface RuntimeOptions {
   readonly reserved?: readonly string[] | undefined;
   /** Run the functions that `watchfire deploy` wrote into the runtime's namespace, in addition to the folder's. Default false. */
   readonly deployed?: boolean;
+  /** Other namespaces whose deployed functions run too, each with accounts of its namespace. Needs `accounts`. Default: only the own namespace. */
+  readonly setNamespaces?: readonly string[];
+  /** Limits of the sets of each of those namespaces, together. Default: 20 functions with 2 GiB of `resources.memory`. */
+  readonly setLimits?: Partial<Pick<SetLimits, "functions" | "memoryBytes">>;
   /** Run only code signed with one of these keys, both from the folder and deployed. Default: any code. */
   readonly trust?: TrustedKeys | undefined;
   /** Compete for the Lease named after `account`, and do nothing before it is held. Default: there is no other replica. */
@@ -226,8 +231,8 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   const history = options.history && historyOf(options, options.history, { metrics, redactor, sources });
   if (history && options.functionLog) options.functionLog.collector = history.lines;
   const elector = options.election && electorFor(options, options.election);
-  const { namespace, account = runtimeAccount, election, reserved } = options;
-  const own = new OwnObjects({ namespace, account, pod: election?.pod, reserved });
+  const { namespace, account = runtimeAccount, election, reserved, setNamespaces } = options;
+  const own = new OwnObjects({ namespace, setNamespaces, account, pod: election?.pod, reserved });
   const watches = new Informers({
     transport,
     discovery,

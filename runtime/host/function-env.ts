@@ -22,7 +22,7 @@ const envSpreadMs = 10_000;
 export interface FunctionEnvParts {
   readonly transport: KubeTransport;
   readonly accounts?: FunctionAccounts | undefined;
-  /** The namespace of references. */
+  /** The namespace of references, of functions of the runtime's own namespace. */
   readonly namespace: string;
   readonly own: OwnObjects;
   readonly localEnv?: LocalEnv | undefined;
@@ -45,7 +45,8 @@ export class FunctionEnv {
 
   /** @throws WatchfireError WF_ACCESS_ENV */
   read(manifest: FunctionManifest, signal: AbortSignal): Promise<ResolvedEnv> {
-    const { namespace, accounts, own, localEnv } = this.parts;
+    const { accounts, own, localEnv } = this.parts;
+    const namespace = accounts?.namespaceOf(this.name) ?? this.parts.namespace;
     const transport = accounts?.transport(this.name) ?? this.parts.transport;
     return resolveEnv(manifest, { transport, namespace, own, localEnv }, signal);
   }

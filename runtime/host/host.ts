@@ -3,14 +3,10 @@ import { runtimeAccount } from "../access/account.ts";
 import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import { readVariables } from "../base/variables.ts";
-import { ClusterSource } from "../catalog/cluster-source.ts";
 import { revisionsOf } from "../catalog/deploy/rollback.ts";
-import type { TakenRevision } from "../catalog/deployed-set.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
-import { IndexTrust } from "../catalog/index-trust.ts";
-import { MergedSource } from "../catalog/merged-source.ts";
 import { ConsoleAccess, loginLink } from "../console/access.ts";
 import type { ConsoleParts } from "../console/app.ts";
 import type { FleetLink } from "../console/fleet-link.ts";
@@ -19,7 +15,6 @@ import { AccountReviews } from "../control/access/account-reviews.ts";
 import { AuditLog } from "../control/access/audit-log.ts";
 import { tokenCaller } from "../control/access/caller.ts";
 import { Gate } from "../control/access/gate.ts";
-import { RevisionAudit } from "../control/access/revision-audit.ts";
 import { EventsOfFunctions } from "../control/function-status/events-of-functions.ts";
 import { FunctionObjects } from "../control/function-status/function-objects.ts";
 import { StatusPublisher } from "../control/function-status/status-publisher.ts";
@@ -50,11 +45,12 @@ import { type Acting, createControlApi } from "./control-api.ts";
 import { DataDirLock } from "./data-dir-lock.ts";
 import { explainFunction } from "./explain-function.ts";
 import { FleetOwner } from "./fleet-owner.ts";
+import { type FunctionSources, functionSources } from "./function-sources.ts";
 import type { Trouble } from "./live-function.ts";
 import { mergedStatus, mergedUnloaded, withStill, worstShards } from "./merged-status.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Partition } from "./partition.ts";
-import { publicationOf } from "./publication.ts";
+import { publicationIn, publicationOf } from "./publication.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
 import { openReplicaLink } from "./replica-link.ts";
 import { SoleOwner } from "./sole-owner.ts";
@@ -83,9 +79,10 @@ export class Host {
   /** Aborts when nothing more may be started, because reads may wait for the cluster. */
   private readonly stopping = new AbortController();
   private readonly source: FunctionSource;
+  private readonly ownSource: FunctionSource;
   private readonly code: FunctionCode | undefined;
   private readonly ownership: Ownership;
-  private readonly publisher: StatusPublisher | undefined;
+  private readonly publishers: readonly StatusPublisher[];
   /** The log of changes that somebody asked for. */
   private readonly audit: AuditLog;
   /** The sessions of the console; `undefined` without a console. */
@@ -116,7 +113,11 @@ export class Host {
       : undefined;
     this.code = functions === undefined ? undefined : (options.code ?? openCode(functions, clock, options.trust));
     this.audit = this.auditLog();
-    this.source = this.sourceOf();
+    if (options.setNamespaces?.length && !options.accounts)
+      throw new TypeError("sets of other namespaces need accounts");
+    const { all, own } = this.sources();
+    this.source = all;
+    this.ownSource = own;
     const quarter = heapQuarter();
     const parts = {
       // Slots share the memory that a single runtime has.
@@ -127,11 +128,13 @@ export class Host {
       dataDir: this.dataDir,
       stopping: this.stopping.signal,
       onLost: this.losing.resolve,
-      known: () => this.publisher?.start(),
+      known: () => {
+        for (const publisher of this.publishers) publisher.start();
+      },
       announcement: () => this.link?.announcement,
     };
     this.ownership = slots === undefined ? new SoleOwner(parts, journal) : new FleetOwner(parts, slots);
-    this.publisher = this.statusPublisher();
+    this.publishers = this.statusPublishers();
     this.controlApi = createControlApi({
       acting: (name) => this.acting(name, "the function is"),
       elsewhere: (name) => this.ownership.elsewhere(name),
@@ -254,7 +257,7 @@ export class Host {
     log.info({}, "draining");
     this.stopping.abort();
     for (const partition of this.partitions) partition.freeze();
-    await this.publisher?.close();
+    await Promise.all(this.publishers.map((publisher) => publisher.close()));
     const clean = await this.ownership.drain();
     await this.close(clean ?? false);
     log.info({ clean }, "drained");
@@ -269,7 +272,7 @@ export class Host {
     for (const partition of this.partitions) partition.halt();
     await this.ownership.halt();
     for (const partition of this.partitions) partition.halt();
-    await this.publisher?.close();
+    await Promise.all(this.publishers.map((publisher) => publisher.close()));
     await this.close(false);
   }
 
@@ -405,7 +408,7 @@ export class Host {
       liveFunctions: this.options.slots === undefined ? all : all.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
       sandbox: (name: string) => this.worstInstance(name),
       sources: this.components.watches.status(),
-      deployment: this.source.trouble,
+      deployment: this.ownSource.trouble,
     };
   }
 
@@ -413,6 +416,7 @@ export class Host {
     const { reads, redactor } = this.components;
     return {
       ...this.readiness,
+      deployment: this.source.trouble,
       role: this.isActive ? "active" : "standby",
       rejected: this.partitions.flatMap(({ live }) => live.rejected),
       executors: this.components.executors(),
@@ -477,7 +481,7 @@ export class Host {
         outcomesOf: (name) => this.components.metrics.outcomesOf(name),
         sourceText: (name, file) => this.sourceText(name, file),
         configuration: () => describeConfiguration(this.options, this.url),
-        revisionsOf: (set) => revisionsOf(transport, { account, namespace, set }),
+        revisionsOf: (set, of = namespace) => revisionsOf(transport, { account, namespace: of, set }),
         changes: (name) => audit.recent(name),
         redactData: (name, data) => this.components.redactor.redactData(name, data),
         ...(this.options.writesFixtures && { fixtureFolder: (name) => this.fixtureFolder(name) }),
@@ -531,27 +535,18 @@ export class Host {
     return explainFunction(here, functions, question, this.options, this.ownership.elsewhere(question.function));
   }
 
-  /** Returns the source of functions: the folder, the deployed ones, or both. */
-  private sourceOf(): FunctionSource {
-    const { functions, namespace, account = runtimeAccount, deployed, data, trust: keys, clock, log } = this.options;
-    const { code } = this;
-    const folder = this.options.folder ?? (functions && code && new FolderSource(functions, code));
-    if (folder && !deployed) return folder;
-    const trust = keys && new IndexTrust({ keys, namespace, account, data });
-    const changed = () => void this.reload();
-    const { watches } = this.components;
-    const { transport } = this.options;
-    const { audit } = this;
-    const revisions = new RevisionAudit({
-      transport,
-      namespace,
-      account,
+  /** Creates the sources of functions. */
+  private sources(): FunctionSources {
+    const { functions, account = runtimeAccount } = this.options;
+    const { code, audit } = this;
+    return functionSources({
+      options: { ...this.options, account },
+      folder: this.options.folder ?? (functions && code ? new FolderSource(functions, code) : undefined),
+      watches: this.components.watches,
       audit,
       isOwn: (name) => this.isFirstHere(name),
+      changed: () => void this.reload(),
     });
-    const took = (revision: TakenRevision) => revisions.took(revision);
-    const cluster = new ClusterSource({ watches, namespace, account, trust, clock, log, changed, took });
-    return folder ? new MergedSource(folder, cluster, log) : cluster;
   }
 
   /** Whether a function's first shard is here, so that exactly one replica writes about the function. */
@@ -567,14 +562,16 @@ export class Host {
     return AuditLog.on(log, clock, objects && new EventsOfFunctions({ transport, namespace, objects, clock, log }));
   }
 
-  /** Creates the publisher of Function objects, if enabled. It only writes while the Lease is held, if there is one. */
-  private statusPublisher(): StatusPublisher | undefined {
-    const { functionStatus, transport, namespace, account = runtimeAccount, clock, log } = this.options;
-    if (!functionStatus) return undefined;
+  /** Creates the publishers of Function objects, if enabled. They only write while the Lease is held, if there is one. */
+  private statusPublishers(): StatusPublisher[] {
+    const { functionStatus, transport, namespace: home, account = runtimeAccount, clock, log } = this.options;
+    if (!functionStatus) return [];
     const { elector } = this.components;
     const withheld = () => (elector?.holds === false ? lostError("what was to be written was not") : undefined);
-    const objects = new FunctionObjects(transport, namespace, account, elector && withheld);
-    const read = () => publicationOf(this.ownership, this.status().functions);
-    return new StatusPublisher({ objects, account, read, clock, log });
+    return [undefined, ...(this.options.setNamespaces ?? [])].map((namespace) => {
+      const objects = new FunctionObjects(transport, namespace ?? home, account, elector && withheld);
+      const read = () => publicationIn(namespace, publicationOf(this.ownership, this.status().functions));
+      return new StatusPublisher({ objects, account, read, clock, log });
+    });
   }
 }

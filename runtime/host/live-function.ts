@@ -73,6 +73,8 @@ export class LiveFunction {
   private refused: Trouble | undefined;
   /** Number of offers and refusals so far. Only the last one determines the state of the files. */
   private newest = 0;
+  /** True once it is to end. */
+  private isEnding = false;
   /** Changes are applied one after the other, because files may change faster than a build. */
   private last: Promise<void> = Promise.resolve();
 
@@ -146,11 +148,28 @@ export class LiveFunction {
 
   /** Starts nothing more. The dispatcher ends running attempts. */
   freeze(): void {
+    this.isEnding = true;
     this.latest?.abort();
   }
 
+  /**
+   * Unsubscribes and unloads the function, and loads it again once its account has its rights. Checkpoints stay. Resolves when it is
+   * unloaded.
+   */
+  async restart(): Promise<void> {
+    if (this.isEnding) return;
+    const left = this.leave({ retire: false });
+    void this.ask(this.offered, "mended");
+    await left;
+  }
+
   /** Unsubscribes and unloads the function. `retire`: the function was removed, and its checkpoints are kept for seven days. */
-  stop({ retire }: { readonly retire: boolean }): Promise<void> {
+  stop(how: { readonly retire: boolean }): Promise<void> {
+    this.isEnding = true;
+    return this.leave(how);
+  }
+
+  private leave({ retire }: { readonly retire: boolean }): Promise<void> {
     this.latest?.abort();
     return this.next(async () => {
       await this.leaveAll({ retire });
@@ -371,7 +390,7 @@ export class LiveFunction {
       begin: (namespaces) => dispatch.retain(trigger.name, namespaces),
       enter: (namespace) => this.enter(dispatch, trigger, namespace),
       leave: (namespace) => {
-        void this.leave(trigger, namespace);
+        void this.leavePlace(trigger, namespace);
         dispatch.retain(trigger.name, scope.namespaces);
       },
       ready: () => this.unlisted.delete(scope),
@@ -397,7 +416,7 @@ export class LiveFunction {
     return sourceOf(trigger, namespace, this.parts.own);
   }
 
-  private async leave(trigger: Trigger, namespace: string): Promise<void> {
+  private async leavePlace(trigger: Trigger, namespace: string): Promise<void> {
     const key = sourceKey(this.specOf(trigger, namespace));
     const left = this.places.filter((place) => place.trigger === trigger.name && place.key === key);
     this.places = this.places.filter((place) => !left.includes(place));

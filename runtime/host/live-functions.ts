@@ -1,6 +1,7 @@
 import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import type { FunctionOffer, FunctionSource, RejectedOffer } from "../catalog/function-source.ts";
+import { mayBeUnread } from "../catalog/shared-source.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { RefusalLog, type RefusedFunction } from "../observe/refusal-log.ts";
 import type { ActiveComponents, RuntimeOptions } from "./components.ts";
@@ -30,6 +31,7 @@ export class LiveFunctions {
   private offers: readonly FunctionOffer[] = [];
   private refused: readonly RejectedOffer[] = [];
   private isComplete = false;
+  unreadNamespaces: readonly string[] = [];
   private isLoaded = false;
   private frozen = false;
 
@@ -56,9 +58,9 @@ export class LiveFunctions {
     return this.refused;
   }
 
-  /** True if the last read returned all functions. */
-  get complete(): boolean {
-    return this.isComplete;
+  /** True if the last read would have returned a function of this name, if there is one. */
+  isKnown(functionName: string): boolean {
+    return this.isComplete && !mayBeUnread(this, functionName);
   }
 
   /** True once the functions were started for the first time. */
@@ -75,7 +77,8 @@ export class LiveFunctions {
   /** Starts new functions, updates changed ones, stops removed ones. */
   async read(signal: AbortSignal): Promise<void> {
     if (this.frozen) return;
-    const { functions, rejected, withheld = [], faults, complete } = await this.options.source.read(signal);
+    const set = await this.options.source.read(signal);
+    const { functions, rejected, withheld = [], faults, complete } = set;
     if (this.frozen) return;
     this.offers = functions;
     const active = this.options.active();
@@ -86,12 +89,13 @@ export class LiveFunctions {
     const refused = rejected.map(({ name }) => name);
     const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused, ...withheld, ...kept]);
     if (complete) {
-      const gone = this.all.filter(({ name }) => !present.has(name));
+      const gone = this.all.filter(({ name }) => !present.has(name) && !mayBeUnread(set, name));
       await Promise.all(gone.map((each) => this.remove(each, this.successor(each, functions))));
     }
     await Promise.all(functions.map((offer) => this.offer(active, offer, mended.has(offer) ? "mended" : "added")));
-    if (complete) await active.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
+    if (complete) await active.dispatcher.retireOthers((name) => present.has(name) || mayBeUnread(set, name));
     this.isComplete = complete;
+    this.unreadNamespaces = set.unreadNamespaces ?? [];
     this.isLoaded = true;
   }
 

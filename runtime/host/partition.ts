@@ -210,7 +210,7 @@ export class Partition implements SlotWork {
       scheduler: components.scheduler,
     });
     const pauses = await Pauses.open({ store, dispatcher, clock });
-    const grants = options.accounts && grantWatchFor(options.accounts, components, dispatcher, options);
+    const grants = options.accounts && grantWatchFor(options.accounts, components, dispatcher, options, this.live);
     const suspect = (name: string) => grants?.suspect(name);
     components.refusals.add(suspect);
     const leave = async () => {
@@ -252,11 +252,21 @@ function grantWatchFor(
   { manifests, discovery }: Pick<Components, "manifests" | "discovery">,
   dispatcher: Dispatcher,
   { transport, clock, log }: Pick<RuntimeOptions, "transport" | "clock" | "log">,
+  live: Pick<LiveFunctions, "get">,
 ): GrantWatch {
   const changed = (name: string, fault: WatchfireError | undefined) => {
     if (fault) log.warn({ function: name, error: fault.message }, "function is forbidden, its events wait");
     else log.info({ function: name }, "function is no longer forbidden");
     dispatcher[fault ? "hold" : "release"](name, "forbidden");
+  };
+  const excluded = (name: string, fault: WatchfireError) => {
+    log.warn({ function: name, error: fault.message }, "function is forbidden, its watches end");
+    // No attempt begins while those under way end.
+    dispatcher.hold(name, "forbidden");
+    void live
+      .get(name)
+      ?.restart()
+      .finally(() => dispatcher.release(name, "forbidden"));
   };
   const absent = (name: string, namespaces: readonly string[]) => {
     if (namespaces.length === 0) log.info({ function: name }, "no function has rights in a removed namespace any more");
@@ -272,7 +282,7 @@ function grantWatchFor(
     get: (name: string) => (dispatcher.loaded(name) ? manifests.get(name) : undefined),
   };
   const kinds = rememberedKinds(discovery);
-  return new GrantWatch({ transport, accounts, functions, kinds, clock, changed, absent });
+  return new GrantWatch({ transport, accounts, functions, kinds, clock, changed, excluded, absent });
 }
 
 /** Reads an object from the API server as its trigger's informer would return it, with the rights of the watches. */

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { placeOfFunction, qualifiedName } from "../access/account.ts";
 import type { Publication, PublishedFunction } from "../control/function-status/status-publisher.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Status } from "./status.ts";
@@ -53,11 +54,26 @@ export function publicationOf(
     isGone: (name) => {
       if (ownership.names.includes(name)) return false;
       const [slot = 0] = ownership.slotsOf(name);
-      return isHere(slot) && (partitions.get(slot)?.live.complete ?? false);
+      return isHere(slot) && (partitions.get(slot)?.live.isKnown(name) ?? false);
     },
     held: [...partitions.keys()]
       .filter(isHere)
       .toSorted((a, b) => a - b)
       .join(),
+  };
+}
+
+/**
+ * Returns the part of a publication for the Function objects of one namespace, by the names that the functions have there.
+ * `undefined`: the runtime's own namespace.
+ */
+export function publicationIn(namespace: string | undefined, { functions, isGone, held }: Publication): Publication {
+  return {
+    functions: functions.flatMap((each) => {
+      const place = placeOfFunction(each.report.name);
+      return place.namespace === namespace ? { ...each, report: { ...each.report, name: place.name } } : [];
+    }),
+    isGone: (name) => isGone(namespace === undefined ? name : qualifiedName(name, namespace)),
+    ...(held !== undefined && { held }),
   };
 }

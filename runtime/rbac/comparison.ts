@@ -17,6 +17,8 @@ interface AccountNeeds {
   readonly account: string;
   /** Absent: the runtime's own account. */
   readonly functionName?: string;
+  /** The account's namespace, if it is not that of the functions. */
+  readonly namespace?: string | undefined;
   readonly needs: readonly Need[];
 }
 
@@ -61,6 +63,7 @@ export function subjectsFor(
   return [
     {
       account: options.account,
+      namespace: options.runtimeNamespace,
       needs: needsOf(manifests.flatMap((each) => runtimeRulesFor(each, kinds, options))),
     },
     ...manifests.map((manifest) => ({

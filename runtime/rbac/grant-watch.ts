@@ -1,13 +1,14 @@
+import { placeOfFunction } from "../access/account.ts";
 import type { FunctionAccounts } from "../access/function-accounts.ts";
 import { type Clock, pause } from "../base/clock.ts";
-import { WatchfireError } from "../base/errors.ts";
+import { type ErrorCode, WatchfireError } from "../base/errors.ts";
 import { ownRules } from "../kube/access-review.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { KnownKinds } from "./kinds.ts";
 import { describeNeed, missingNeeds } from "./missing.ts";
 import { absentNamespaces } from "./namespaces.ts";
-import { knownRules } from "./rules.ts";
+import { knownRules, seenRules } from "./rules.ts";
 import { type Need, needsOf } from "./scoped-rule.ts";
 
 /**
@@ -21,6 +22,11 @@ const everyMs = 8_000;
  * thousand refusals must not cause a thousand checks.
  */
 const suspicionMs = 1_000;
+/**
+ * How long a function of a shared runtime's set may see what it sees without an answer that it still may, in milliseconds. Its
+ * questions may be refused while the runtime's watches continue, for example because it makes too many requests itself.
+ */
+const unconfirmedMs = 60_000;
 /** Functions checked concurrently, so that one slow answer does not delay the round. */
 const atOnce = 4;
 /** Most missing rights that a message lists. */
@@ -29,7 +35,7 @@ const shown = 3;
 interface GrantWatchParts {
   /** The runtime's own connection, used to read namespaces. */
   readonly transport: KubeTransport;
-  readonly accounts: Pick<FunctionAccounts, "transport" | "namespace">;
+  readonly accounts: Pick<FunctionAccounts, "transport" | "namespaceOf">;
   /** The running functions by name; read at each check. */
   readonly functions: { keys(): IterableIterator<string>; get(name: string): FunctionManifest | undefined };
   /** Returns the known kinds of a function's triggers: Events about their objects are written to the same namespace. */
@@ -37,13 +43,19 @@ interface GrantWatchParts {
   readonly clock: Clock;
   /** Called when a function begins to lack a right at the API server, when that changes, and when it lacks nothing more. */
   readonly changed: (functionName: string, fault: WatchfireError | undefined) => void;
+  /**
+   * Called when the account of a function of another namespace's set lacks a right, or was not confirmed for a minute. The function
+   * must be unsubscribed, and be checked by `assert` before it is subscribed again.
+   */
+  readonly excluded: (functionName: string, fault: WatchfireError) => void;
   /** Called when the set of missing namespaces of a function changes; the function continues in the others. */
   readonly absent: (functionName: string, namespaces: readonly string[]) => void;
 }
 
 /**
  * Checks for every function whether its account exists and has what `watchfire rbac` grants it: its permissions, what its `env`
- * names, and Events. It asks the API server with the function's own token, every 8 s and after a refused call.
+ * names, Events and, for a function of another namespace's set, everything that the runtime lists and watches for it. It asks the
+ * API server with the function's own token, every 8 s and after a refused call.
  */
 export class GrantWatch {
   private readonly parts: GrantWatchParts;
@@ -52,6 +64,8 @@ export class GrantWatch {
   private readonly absent = new Map<string, string>();
   /** When a suspicion was last checked, on the monotonic clock. */
   private readonly suspectedAt = new Map<string, number>();
+  /** When a function of another namespace's set was last found to have all rights, on the monotonic clock. */
+  private readonly confirmedAt = new Map<string, number>();
   private readonly stopping = new AbortController();
   private readonly running: Promise<void>;
 
@@ -84,6 +98,7 @@ export class GrantWatch {
   forget(functionName: string): void {
     this.suspectedAt.delete(functionName);
     this.absent.delete(functionName);
+    this.confirmedAt.delete(functionName);
     if (this.faults.delete(functionName)) this.parts.changed(functionName, undefined);
   }
 
@@ -111,30 +126,56 @@ export class GrantWatch {
     try {
       fault = await this.look(manifest, signal);
     } catch {
-      return; // without an answer, the last result stays
+      // Without an answer, the last result stays.
+      fault = this.unconfirmed(manifest);
+      if (!fault) return;
     }
     if (signal.aborted || this.parts.functions.get(name) !== manifest) return;
+    if (isShared(manifest)) {
+      if (fault) this.parts.excluded(name, fault);
+      return;
+    }
     if (fault?.message === this.faults.get(name)?.message) return;
     if (fault) this.faults.set(name, fault);
     else this.faults.delete(name);
     this.parts.changed(name, fault);
   }
 
+  /** Returns why a function of another namespace's set counts as forbidden, if nothing confirmed its rights for long. */
+  private unconfirmed(manifest: FunctionManifest): WatchfireError | undefined {
+    const age = this.parts.clock.monotonic() - (this.confirmedAt.get(manifest.name) ?? Number.NEGATIVE_INFINITY);
+    if (!isShared(manifest) || age < unconfirmedMs) return undefined;
+    return unentitled(manifest, `the rights of the account of ${manifest.name} were not confirmed for a minute`);
+  }
+
   private async look(manifest: FunctionManifest, signal: AbortSignal): Promise<WatchfireError | undefined> {
-    const { accounts, kinds } = this.parts;
-    const transport = accounts.transport(manifest.name);
+    const { accounts, kinds, clock } = this.parts;
+    const { name } = manifest;
+    const transport = accounts.transport(name);
+    const namespace = accounts.namespaceOf(name);
+    const shared = isShared(manifest);
+    const at = clock.monotonic();
     try {
-      const needs = needsOf(knownRules(manifest, await kinds(manifest), accounts));
+      const known = await kinds(manifest);
+      const seen = shared ? seenRules(manifest, known) : [];
+      const needs = needsOf([...knownRules(manifest, known, { namespace }), ...seen]);
       // An account without needs must exist all the same.
-      if (needs.length === 0) await ownRules(transport, accounts.namespace, signal);
+      if (needs.length === 0) await ownRules(transport, namespace, signal);
       const lacking = await missingNeeds(transport, needs, signal);
-      const missing = await this.inPresentNamespaces(manifest, lacking, signal);
-      if (missing.length === 0) return undefined;
+      // In a shared runtime, a namespace that is missing may be created by others, who then decide what the function sees there.
+      const missing = shared ? lacking : await this.inPresentNamespaces(manifest, lacking, signal);
+      if (missing.length === 0) {
+        if (shared) this.confirmedAt.set(name, at);
+        return undefined;
+      }
       const more = missing.length > shown ? `, and ${missing.length - shown} more` : "";
       const what = `the account of ${manifest.name} may not ${missing.slice(0, shown).map(describeNeed).join(", nor ")}${more}`;
+      if (shared) return unentitled(manifest, what);
       return new WatchfireError("WF_KUBE_FORBIDDEN", { what, place: { file: manifest.file } });
     } catch (error) {
-      if (error instanceof WatchfireError && error.code === "WF_KUBE_FORBIDDEN") return error;
+      if (!(error instanceof WatchfireError)) throw error;
+      if (shared && ofAccount.has(error.code)) return unentitled(manifest, error.detail.what);
+      if (error.code === "WF_KUBE_FORBIDDEN") return error;
       throw error;
     }
   }
@@ -160,3 +201,12 @@ export class GrantWatch {
     return needs.filter(({ namespace }) => namespace === undefined || !absent.has(namespace));
   }
 }
+
+/** Whether a function's set is in another namespace than the runtime. */
+const isShared = ({ name }: FunctionManifest): boolean => placeOfFunction(name).namespace !== undefined;
+
+/** Errors that say that the account may not see what the function asks for, or that nothing says which resource that is. */
+const ofAccount: ReadonlySet<ErrorCode> = new Set(["WF_KUBE_FORBIDDEN", "WF_RBAC_UNKNOWN_KIND"]);
+
+const unentitled = ({ file }: FunctionManifest, what: string): WatchfireError =>
+  new WatchfireError("WF_DEPLOYED_FORBIDDEN", { what, place: { file } });

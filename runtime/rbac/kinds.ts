@@ -95,14 +95,14 @@ export async function servedKinds(discovery: Discovery, manifests: readonly Func
 }
 
 /**
- * Returns the kinds of a function's triggers from the built-in table, or as the cluster last served them. A kind that was never
+ * Returns the kinds of a function's triggers and reads from the built-in table, or as the cluster last served them. A kind that was never
  * served is unknown; a server that does not answer does not change known kinds.
  */
 export function rememberedKinds(discovery: Pick<Discovery, "resolve">): (of: FunctionManifest) => Promise<KnownKinds> {
   const served = new Map<string, Resource>();
   const kinds = firstOf(builtInKinds, (apiVersion, kind) => served.get(`${apiVersion} ${kind}`));
-  return async ({ triggers }) => {
-    for (const { apiVersion, kind } of triggers) {
+  return async ({ triggers, reads }) => {
+    for (const { apiVersion, kind } of [...triggers, ...reads]) {
       if (builtInKinds(apiVersion, kind)) continue;
       const lookup = await discovery.resolve(apiVersion, kind).catch(() => undefined);
       if (lookup?.type === "Served") served.set(`${apiVersion} ${kind}`, lookup.resource);

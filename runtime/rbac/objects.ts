@@ -24,7 +24,10 @@ const rbacVersion = "rbac.authorization.k8s.io/v1";
 /** Longest value of a label. */
 const labelLimit = 63;
 
-/** Returns exactly the objects that the runtime and these functions need, in the order in which to apply them. */
+/**
+ * Returns exactly the objects that the runtime and these functions need, in the order in which to apply them. Without the
+ * runtime's own for a set that shares a runtime of another namespace.
+ */
 export function rbacObjects(
   manifests: readonly FunctionManifest[],
   kinds: KnownKinds,
@@ -33,7 +36,8 @@ export function rbacObjects(
   const own = manifests
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((each) => functionObjects(each, kinds, options));
-  return inOrder([...runtimeObjects(options), ...own]);
+  const isShared = (options.runtimeNamespace ?? options.namespace) !== options.namespace;
+  return inOrder([...(isShared ? [] : runtimeObjects(options)), ...own]);
 }
 
 /** Returns the runtime's account and the rules that do not depend on the functions. */
@@ -52,7 +56,7 @@ export function runtimeObjects(options: RulesOptions): RbacObject[] {
       metadata: { name, namespace, labels: ours },
       type: "Opaque",
     })),
-    ...roles(`${account}.${namespace}`, account, runtimeRules(options), options, labels),
+    ...roles(`${account}.${namespace}`, account, runtimeRules(options), namespace, labels),
   ]);
 }
 
@@ -61,7 +65,7 @@ export function runtimeObjects(options: RulesOptions): RbacObject[] {
  * functions, so they can be applied and removed alone.
  */
 export function functionObjects(manifest: FunctionManifest, kinds: KnownKinds, options: RulesOptions): RbacObject[] {
-  const { account, namespace } = options;
+  const { account, namespace, runtimeNamespace = namespace } = options;
   const name = functionAccount(account, manifest.name);
   const labels = { ...rbacLabels(options), "watchfire.dev/function": manifest.name };
   return inOrder([
@@ -72,8 +76,14 @@ export function functionObjects(manifest: FunctionManifest, kinds: KnownKinds, o
       metadata: { name, namespace, labels },
       automountServiceAccountToken: false,
     },
-    ...roles(`${name}.${namespace}`, name, functionRules(manifest, kinds, options), options, labels),
-    ...roles(`${name}.${namespace}.runtime`, account, runtimeRulesFor(manifest, kinds, options), options, labels),
+    ...roles(`${name}.${namespace}`, name, functionRules(manifest, kinds, options), namespace, labels),
+    ...roles(
+      `${name}.${namespace}.runtime`,
+      account,
+      runtimeRulesFor(manifest, kinds, options),
+      runtimeNamespace,
+      labels,
+    ),
   ]);
 }
 
@@ -87,14 +97,14 @@ function rbacLabels({ account, namespace }: RulesOptions): Record<string, string
 }
 
 /**
- * Creates roles and bindings. Their names include the runtime's namespace, because they are created in namespaces that others use
- * as well.
+ * Creates roles and bindings for an account of the namespace `home`. Their names include the namespace of the set, because they are
+ * created in namespaces that others use as well.
  */
 function roles(
   fullName: string,
   account: string,
   rules: readonly ScopedRule[],
-  { namespace: home }: RulesOptions,
+  home: string,
   labels: Readonly<Record<string, string>>,
 ): RbacObject[] {
   const name = boundedName(fullName, 253);

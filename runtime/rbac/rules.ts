@@ -18,6 +18,8 @@ export interface RulesOptions {
   readonly namespace: string;
   /** Name of the runtime's ServiceAccount. */
   readonly account: string;
+  /** The namespace of the runtime's account, if it is another one: `namespace` then has the sets of a team that shares the runtime. */
+  readonly runtimeNamespace?: string | undefined;
   /** `--leader-elect`. */
   readonly leaderElect?: boolean;
   /** True for one of several replicas that share the functions. */
@@ -26,6 +28,8 @@ export interface RulesOptions {
   readonly store?: StoreKind;
   /** `--deployed`. */
   readonly deployed?: boolean;
+  /** `--sets-namespace`. */
+  readonly setNamespaces?: readonly string[];
   /** `--function-status`. */
   readonly functionStatus?: boolean;
   /** `--token-review`. */
@@ -45,12 +49,21 @@ const eventVerbs = ["create", "patch"];
 export function functionRules(
   manifest: FunctionManifest,
   kinds: KnownKinds,
-  { namespace }: Pick<RulesOptions, "namespace">,
+  { namespace, runtimeNamespace = namespace }: Pick<RulesOptions, "namespace" | "runtimeNamespace">,
 ): ScopedRule[] {
   refuseWildcards(manifest);
   for (const [path, selection] of selectionsOf(manifest)) kindOf(manifest, selection, path, kinds);
-  return knownRules(manifest, kinds, { namespace });
+  const seen = runtimeNamespace === namespace ? [] : seenRules(manifest, kinds);
+  return [...knownRules(manifest, kinds, { namespace }), ...seen];
 }
+
+/**
+ * Returns the rules for everything that a function's triggers and `reads` show it. In a shared runtime its account needs them,
+ * because the runtime's account may watch what others may not see.
+ * @throws WatchfireError WF_RBAC_UNKNOWN_KIND
+ */
+export const seenRules = (manifest: FunctionManifest, kinds: KnownKinds): ScopedRule[] =>
+  selectionsOf(manifest).flatMap(([path, selection]) => listRules(selection, kindOf(manifest, selection, path, kinds)));
 
 /**
  * Like `functionRules`, as far as the rules are known: wildcards as somebody would grant them by hand, and no Events about a kind
@@ -88,7 +101,8 @@ export function runtimeRulesFor(manifest: FunctionManifest, kinds: KnownKinds, o
 
 /** Returns the rules that the runtime's account needs for any set of functions. */
 export function runtimeRules(options: RulesOptions): ScopedRule[] {
-  const { namespace, account, leaderElect, fleet, store, deployed, functionStatus, tokenReview } = options;
+  const { namespace, account, leaderElect, fleet, store, deployed, setNamespaces, functionStatus, tokenReview } =
+    options;
   const own = (apiGroup: string, resource: string, verbs: readonly string[], resourceNames?: readonly string[]) => ({
     apiGroups: [apiGroup],
     resources: [resource],
@@ -109,11 +123,16 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
     // Replicas and slots have their own Leases, whose names are not known in advance.
     ...(fleet ? [own("coordination.k8s.io", "leases", ["delete", "get", "list", "update"])] : []),
     ...(store === "kubernetes" ? [own("", "secrets", ["get", "update"], checkpointSecrets(account))] : []),
-    ...(deployed ? [own("", "configmaps", ["list", "watch"])] : []),
+    ...[...(deployed ? [namespace] : []), ...(setNamespaces ?? [])].map((each) => ({
+      ...own("", "configmaps", ["list", "watch"]),
+      namespace: each,
+    })),
     ...(functionStatus
       ? [
-          own("watchfire.dev", "functions", ["create", "delete", "list", "patch"]),
-          own("watchfire.dev", "functions/status", ["patch"]),
+          ...[namespace, ...(setNamespaces ?? [])].flatMap((each) => [
+            { ...own("watchfire.dev", "functions", ["create", "delete", "list", "patch"]), namespace: each },
+            { ...own("watchfire.dev", "functions/status", ["patch"]), namespace: each },
+          ]),
           // Changes that somebody asked for are Events on the objects.
           own("", "events", ["create"]),
         ]
@@ -173,10 +192,8 @@ const selectionsOf = (manifest: FunctionManifest): (readonly [path: string, Sele
   ...manifest.reads.map((read, index) => [`spec.reads[${index}]`, read] as const),
 ];
 
-function watchRules(
-  { apiVersion, kind, namespaces, fieldSelector }: Selection,
-  { group, plural, namespaced }: KindFacts,
-): ScopedRule[] {
+/** The rules to list and watch the objects of a selection. */
+function listRules({ namespaces, fieldSelector }: Selection, { group, plural, namespaced }: KindFacts): ScopedRule[] {
   const verbs = ["list", "watch"];
   const name = requiredName(fieldSelector);
   const rule = { apiGroups: [group], resources: [plural], verbs, ...(name !== undefined && { resourceNames: [name] }) };
@@ -184,6 +201,14 @@ function watchRules(
     namespaced && namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...rule, namespace })) : [rule];
   // The set of namespaces with the labels changes, so the kind is read in every namespace, and namespaces are watched too.
   if (namespaces.type === "labels") rules.push({ apiGroups: [""], resources: ["namespaces"], verbs });
+  return rules;
+}
+
+/** The rules to follow a selection. */
+function watchRules(selection: Selection, facts: KindFacts): ScopedRule[] {
+  const { apiVersion, kind } = selection;
+  const { group, plural } = facts;
+  const rules = listRules(selection, facts);
   // A kind's definition tells whether the kind was removed with its objects.
   if (group.includes(".") && !builtInKinds(apiVersion, kind)) {
     const resourceNames = [`${plural}.${group}`];

@@ -53,7 +53,9 @@ export const discovery = {
   served: async () => [],
 };
 
-export const own = new OwnObjects({ namespace: home, account, pod, reserved: ["mounted"] });
+/** A namespace that shares the runtime. */
+export const shared = "team-s";
+export const own = new OwnObjects({ namespace: home, setNamespaces: [shared], account, pod, reserved: ["mounted"] });
 export const accessWithAll = () => accessTo({ manifest: { permissions: [everything] }, own, discovery });
 
 type Ref = { apiVersion: string; kind: string; name: string; namespace?: string };
@@ -94,6 +96,9 @@ export const ownRefs: Ref[] = [
   at("v1", "Event", "watchfire-functions.1234", home),
   at("watchfire.dev/v1alpha1", "Function", "greet", home),
   at("watchfire.dev/v1alpha1", "Function", "greet", "another"),
+  at("v1", "ConfigMap", indexName(account, "main"), shared),
+  at("v1", "ConfigMap", configMapName(account, "greet", sha256), shared),
+  at("v1", "ServiceAccount", functionAccount(account, "greet"), shared),
   at("apiextensions.k8s.io/v1", "CustomResourceDefinition", "functions.watchfire.dev"),
   at("apiregistration.k8s.io/v1", "APIService", "v1alpha1.watchfire.dev"),
 ];

@@ -21,6 +21,7 @@ import {
   ownRefs,
   rbac,
   sha256,
+  shared,
   writes,
 } from "./own-fixture.ts";
 
@@ -38,6 +39,23 @@ describe("a function that is granted everything", () => {
       ...writes(at(rbac, "Role", "readers", home)),
       ...writes(at("apps/v1", "StatefulSet", "web", home)),
     ));
+
+  it("gets no account of a function in a namespace that shares the runtime, and writes what else is there", async () => {
+    const pod = (serviceAccountName: string) => ({
+      object: {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: "p", namespace: shared },
+        spec: { serviceAccountName },
+      },
+    });
+    await expectRefused(["kube.create", pod(functionAccount(account, "greet"))]);
+    await expectSent(
+      ["kube.create", pod("default")],
+      ...writes(at("v1", "ConfigMap", "mounted", shared)),
+      ...writes(at("apps/v1", "StatefulSet", "events", shared)),
+    );
+  });
 
   it("makes no object the runtime's by a label, in whatever way a body says it", () =>
     expectRefused(

@@ -22,6 +22,8 @@ describe.skipIf(!real)("a real API server", () => {
     for (const name of ["watchfire", "events-runtime"]) {
       await admin.post(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name } });
     }
+    // Namespaces that ci/sets-values.yaml names.
+    for (const name of ["team-a", "team-b"]) await admin.post("/api/v1/namespaces", { metadata: { name } });
     for (const version of [
       "v1",
       "apps/v1",

@@ -25,6 +25,11 @@ const scenarios: readonly [sets: string, options: RulesOptions][] = [
   ["store.type=nats,nats.url=nats://nats:4222", { ...started, store: "nats" }],
   ["store.type=nats,nats.url=nats://nats:4222,slots=64", { ...started, store: "nats", fleet: true }],
   ["deployed.enabled=false", { ...started, deployed: false }],
+  ["sets.namespaces={team-a,team-b}", { ...started, setNamespaces: ["team-a", "team-b"] }],
+  [
+    "functionStatus.enabled=true,sets.namespaces={team-a}",
+    { ...started, functionStatus: true, setNamespaces: ["team-a"] },
+  ],
   ["functionStatus.enabled=true", { ...started, functionStatus: true }],
   ["tokenReview.enabled=false", { ...started, tokenReview: false }],
 ];

@@ -121,7 +121,7 @@ describe("events of a function that is removed", () => {
     const it = await withWaiting();
     await it.clock.advance(120_000);
     await it.dispatcher.remove("copy", { retire: false });
-    await it.dispatcher.retireOthers(["another"]);
+    await it.dispatcher.retireOthers((name) => name === "another");
     expect(it.warnings).toEqual([gone(2)]);
   });
 });

@@ -34,6 +34,7 @@ function fixture({
   clock = systemClock,
   first = offer("a"),
   watches,
+  grants,
   opened = () => {},
 }: {
   clock?: Clock;
@@ -41,6 +42,8 @@ function fixture({
   opened?: () => void;
   first?: ReturnType<typeof offer> & Pick<FunctionOffer, "shard">;
   watches?: object;
+  /** The rights of its account. Default: functions have no accounts. */
+  grants?: object | undefined;
 } = {}) {
   const room = new WatchRoom();
   const loaded: string[] = [];
@@ -80,7 +83,7 @@ function fixture({
     watchRoom: room,
     pauses: { heed: () => {} },
     reads: { set() {}, delete() {}, of: () => undefined },
-    grants: undefined,
+    grants,
     own: ownObjects,
     transport: { json },
     namespace: "default",
@@ -272,6 +275,40 @@ test.each<readonly [string, Trigger["namespaces"]]>([
   await until("both are open", 5_000, async () => opened.length >= 2);
   expect(opened).toEqual(["a", "c"]);
   expect(begun).toEqual(namespaces.type === "labels" ? ["a", "c"] : []);
+});
+
+test("a function that is restarted is unsubscribed first, and subscribed again once its account has its rights", async () => {
+  const clock = new VirtualClock();
+  let open = 0;
+  const watches = {
+    subscribe: () => {
+      open++;
+      return { close: async () => void open-- };
+    },
+  };
+  const lacking: { fault: Error | undefined } = { fault: undefined };
+  const grants = {
+    forget: () => {},
+    assert: async () => {
+      if (lacking.fault) throw lacking.fault;
+    },
+  };
+  const first = { ...offer("a"), manifest: manifestOf({ triggers: [trigger()] }) };
+  const { live, loaded } = fixture({ clock, watches, grants, first });
+  await live.start("start");
+  expect([open, live.state.type]).toEqual([1, "running"]);
+  lacking.fault = new WatchfireError("WF_DEPLOYED_FORBIDDEN", { what: "no" });
+  await live.restart();
+  await until("it waits", 5_000, async () => live.state.type === "waiting");
+  expect([open, loaded]).toEqual([0, ["a"]]);
+  lacking.fault = undefined;
+  await clock.advance(10_000);
+  await until("it runs", 5_000, async () => live.state.type === "running");
+  expect([open, loaded]).toEqual([1, ["a", "a"]]);
+  await live.stop({ retire: true });
+  await live.restart();
+  await clock.advance(60_000);
+  expect([open, loaded]).toEqual([0, ["a", "a"]]);
 });
 
 test("a function that names more watches than there is room for waits until there is, and what runs keeps its own", async () => {

@@ -12,7 +12,7 @@ const hot = reportOf();
 
 /** The publication of one process of a fleet that holds these slots and sees these owners. */
 function toldBy(owner: string, here: readonly number[], owners: Record<number, string>) {
-  const live = { all: [{ name: "hot", origin: { type: "folder", manifest: "f" } }], rejected: [], complete: true };
+  const live = { all: [{ name: "hot", origin: { type: "folder", manifest: "f" } }], rejected: [], isKnown: () => true };
   const runs = new Map(here.map((slot) => [slot, { active: {}, holds: true, isEnding: false, live }]));
   const ownership = {
     owner,
@@ -50,7 +50,7 @@ test("a part that a replica lets go of, or loses, is not its own to tell from th
 });
 
 test("a function whose slot stands still is told of by the replica that has the slot, and its object stays", () => {
-  const live = { all: [], rejected: [], complete: false };
+  const live = { all: [], rejected: [], isKnown: () => false };
   const damage = new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its snapshot is gone" });
   const run = { active: undefined, damage, holds: true, isEnding: false, live };
   const runs = new Map([[first, run]]) as unknown as Ownership["partitions"];
@@ -67,7 +67,7 @@ test("a function whose slot stands still is told of by the replica that has the 
 });
 
 test("a function whose slot is given away, or lost, is no longer told of, though what it did is still reported", () => {
-  const live = { all: [{ name: "hot", origin: { type: "folder", manifest: "f" } }], rejected: [], complete: true };
+  const live = { all: [{ name: "hot", origin: { type: "folder", manifest: "f" } }], rejected: [], isKnown: () => true };
   const run = { active: {}, holds: true, isEnding: false, live };
   const told = (over: object) => {
     const partitions = new Map([[first, { ...run, ...over }]]) as unknown as Ownership["partitions"];

@@ -48,6 +48,7 @@ async function watching(manifest = configMapPatcher) {
     kinds: rememberedKinds(new Discovery(transport, clock)),
     clock,
     changed: (name, fault) => told.push(`${name} ${fault?.code ?? "well"}`),
+    excluded: (name, fault) => told.push(`${name} excluded: ${fault.message}`),
     absent: (name, gone) => told.push(`${name} without ${gone.join()}`),
   });
   onTestFinished(() => grants.close());
@@ -218,4 +219,14 @@ test("of a kind that was served once it is known where its Events lie, also whil
     known.push(kinds("my.domain/v1", "MyApp")?.namespaced);
   }
   expect(known).toEqual([undefined, undefined, false, false]);
+});
+
+test("the kind of what a function keeps in memory is looked up as that of a trigger", async () => {
+  const resource = { group: "my.domain", version: "v1", plural: "myapps", kind: "MyApp", namespaced: true };
+  const kindsOf = rememberedKinds({
+    resolve: async () => ({ type: "Served", resource: { ...resource, verbs: [], subresources: [] } }),
+  });
+  const { name: _, ...read } = trigger({ apiVersion: "my.domain/v1", kind: "MyApp" });
+  const kinds = await kindsOf(manifestOf({ reads: [{ ...read, indexes: [] }] }));
+  expect(kinds("my.domain/v1", "MyApp")?.plural).toBe("myapps");
 });

@@ -85,6 +85,15 @@ spec:
         {{- if .Values.deployed.enabled }}
         - --deployed
         {{- end }}
+        {{- with .Values.sets }}
+        {{- if .namespaces }}
+        {{- range .namespaces }}
+        - --sets-namespace={{ . }}
+        {{- end }}
+        - --sets-functions={{ int .limits.functions }}
+        - --sets-memory={{ .limits.memory }}
+        {{- end }}
+        {{- end }}
         {{- if .Values.deployed.trust.keys }}
         - --trust=/etc/watchfire/trust/keys.pem
         {{- end }}

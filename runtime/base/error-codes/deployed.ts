@@ -18,6 +18,14 @@ export const deployedCodes = {
     "a function or an object of the deployment belongs to another set, or not to this runtime",
     "rename the function, or give the runtime another account; nothing was written",
   ),
+  WF_DEPLOYED_FORBIDDEN: user(
+    "a function of a set that shares the runtime lacks a right: it sees nothing that its own account may not list and watch",
+    "grant it by `watchfire deploy` again; the function continues within 10 s of the grant, and misses no net change",
+  ),
+  WF_DEPLOYED_LIMIT: user(
+    "the sets of a namespace exceed what the runtime allows it",
+    "deploy less, or ask whoever runs the runtime for a higher value of `sets.limits`; what ran before still runs",
+  ),
   WF_DEPLOYED_REMOVES: user(
     "a deployment would remove functions, which needs a confirmation",
     "run the command again with --yes if that is intended; if not, name another folder (--functions), set (--set) or revision (--to)",

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { placeOfFunction } from "../../access/account.ts";
 import type { Clock } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import { clean } from "../../base/wording.ts";
 import { isAllowed } from "../../kube/access-review.ts";
 import { ApiError } from "../../kube/api-error.ts";
+import { dnsLabel } from "../../kube/names.ts";
 import { type ReviewedAccount, reviewToken } from "../../kube/token-review.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import { AnswerCache } from "./answer-cache.ts";
@@ -77,15 +79,29 @@ export class AccountReviews {
     });
   }
 
-  /** Whether a caller has a right on functions of the runtime's namespace: on one, or on all. */
+  /**
+   * Whether a caller has a right on functions of the runtime's namespace: on one, or on all. For a function of another namespace's
+   * set, the right on the function in that namespace suffices.
+   */
   async may(caller: ApiCaller, right: AskedOperation["right"], name: string | undefined): Promise<boolean> {
     if (caller.kind === "token") return true;
     if (name !== undefined && name.length > nameLimit) return false;
-    const { transport, namespace } = this.parts;
-    const { account } = caller;
+    if (await this.mayIn(this.parts.namespace, caller, right, name)) return true;
+    const place = name === undefined ? undefined : placeOfFunction(name);
+    if (place?.namespace === undefined || !dnsLabel.test(place.namespace)) return false;
+    return this.mayIn(place.namespace, caller, right, place.name);
+  }
+
+  private mayIn(
+    namespace: string,
+    { account }: Extract<ApiCaller, { kind: "account" }>,
+    right: AskedOperation["right"],
+    name: string | undefined,
+  ): Promise<boolean> {
+    const { transport } = this.parts;
     const { name: user, uid, groups, extra } = account;
     const access = { group: "watchfire.dev", resource: "functions", verb: right, name, namespace };
-    const key = hashOf(JSON.stringify([account, right, name ?? null]));
+    const key = hashOf(JSON.stringify([account, right, namespace, name ?? null]));
     return this.rights.get(key, () =>
       this.review("subjectaccessreviews.authorization.k8s.io", this.known, () =>
         isAllowed(transport, access, { user, uid, groups, extra }),

@@ -23,6 +23,8 @@ interface RevisionAuditParts {
   readonly namespace: string;
   readonly account: string;
   readonly audit: AuditLog;
+  /** Returns a function's name in the runtime, for sets of another namespace. Default: its own name. */
+  readonly nameOf?: (functionName: string) => string;
   /** Whether this replica writes the Events of a function. */
   readonly isOwn: (functionName: string) => boolean;
 }
@@ -41,15 +43,15 @@ export class RevisionAudit {
   }
 
   private async record({ set, number, changed, isEmpty, isFirst }: TakenRevision): Promise<void> {
-    const { namespace, account, audit, isOwn } = this.parts;
+    const { namespace, account, audit, nameOf, isOwn } = this.parts;
     const known = await this.recordOf({ namespace, account, set }, number).catch(() => undefined);
     audit.record({
       who: "unknown",
       verb: isEmpty ? "undeploy" : "deploy",
       ...known,
-      set,
+      set: nameOf ? `${namespace}/${set}` : set,
       ...(number !== undefined && { revision: number }),
-      functions: changed.filter(isOwn),
+      functions: changed.map((name) => nameOf?.(name) ?? name).filter(isOwn),
       result: isFirst ? "in use since the start" : "done",
     });
   }

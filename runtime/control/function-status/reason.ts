@@ -68,7 +68,7 @@ const ofStates: { readonly [state in SourceState]?: StatusReason } = {
 
 /** Reasons by error code. The first match applies. */
 const ofCodes: readonly (readonly [RegExp, StatusReason])[] = [
-  [/^WF_KUBE_FORBIDDEN$/, "Forbidden"],
+  [/^WF_KUBE_FORBIDDEN$|^WF_DEPLOYED_FORBIDDEN$/, "Forbidden"],
   [/^WF_KUBE_/, "Unreachable"],
   [/^WF_BUNDLE_/, "BuildFailed"],
   [/^WF_MANIFEST_|^WF_FILTER_/, "ManifestRefused"],

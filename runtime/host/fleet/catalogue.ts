@@ -78,7 +78,7 @@ export class Catalogue {
     const isFirst = (name: string) => slotOf(name, this.slots) === slot;
     return {
       read: async () => {
-        const { functions, rejected, faults, complete } = await this.latest;
+        const { functions, rejected, faults, unreadNamespaces = [], complete } = await this.latest;
         for (const { manifest } of functions) if (isFirst(manifest.name)) await this.settle(manifest, recorded);
         const unsettled = new Set(this.unsettled);
         return {
@@ -88,6 +88,7 @@ export class Catalogue {
           rejected: rejected.filter(({ name, file }) => isFirst(name ?? file)),
           withheld: [...unsettled, ...this.kept, ...rejected.flatMap(({ name }) => name ?? [])],
           faults: isFirst("") ? faults : [],
+          unreadNamespaces,
           complete,
         };
       },

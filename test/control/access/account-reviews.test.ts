@@ -52,6 +52,28 @@ test("an answer counts for a minute, also a refusal, and for whoever asks meanwh
   });
 });
 
+test("a function of another namespace's set is its team's as well, by the right on it there, and nobody else's", async () => {
+  const { reviews, asked } = reviewed(({ kind, spec }) => {
+    if (kind === "TokenReview") return ada;
+    const { namespace, name } = spec.resourceAttributes as { namespace: string; name?: string };
+    return { allowed: namespace === "team-a" && name === "greet" };
+  });
+  const caller = await reviews.callerOf("t");
+  const may = (name?: string) => reviews.may(caller, "update", name);
+  expect([await may("greet.team-a"), await may("greet.team-b"), await may("greet"), await may()]).toEqual([
+    true,
+    false,
+    false,
+    false,
+  ]);
+  const before = asked.length;
+  expect([await may("greet.team-a.x"), await may("greet.")]).toEqual([false, false]);
+  expect(asked.slice(before).map(({ spec }) => (spec.resourceAttributes as { namespace: string }).namespace)).toEqual([
+    "ops",
+    "ops",
+  ]);
+});
+
 test("a token that is not accepted is refused", async () => {
   const { reviews } = reviewed(() => ({ authenticated: false }));
   await expect(reviews.callerOf("t")).rejects.toThrow("WF_CONTROL_TOKEN");

@@ -259,6 +259,14 @@ function manifests(): Bound[] {
     constant("catalog/packed-function.ts", "configMapLimit"),
     constant("catalog/deployed-index.ts", "functionLimit"),
   ];
+  const [held, code, most, groups] = ["heldBytes", "codeBytes", "functions", "groups"].map((key) =>
+    constant("host/function-sources.ts", "sharedLimits", key),
+  ) as [
+    ReturnType<typeof constant>,
+    ReturnType<typeof constant>,
+    ReturnType<typeof constant>,
+    ReturnType<typeof constant>,
+  ];
   const revisions = constant("catalog/deploy/history.ts", "mostRevisions");
   const kept = constant("catalog/deploy/history.ts", "keptLimit");
   return [
@@ -283,6 +291,13 @@ function manifests(): Bound[] {
       beyond: "the set is not loaded",
       set: [maps.of, one.of, functions.of, map.of],
       memory: maps.value,
+    },
+    {
+      what: "deployed functions of a namespace that shares the runtime",
+      ofFunction: one.size,
+      ofRuntime: `for each namespace ${most.n} functions (\`sets.limits\`), ${held.size} of ConfigMaps, ${code.size} of code, ${groups.n} trust groups`,
+      beyond: "`WF_DEPLOYED_LIMIT`: the set's version before it runs on",
+      set: [held.of],
     },
     {
       what: "earlier revisions of a deployed set, in ConfigMaps that the runtime does not read",
