@@ -37,6 +37,7 @@ import { consoleLine } from "../observe/console-log.ts";
 import { FunctionLog } from "../observe/function-log.ts";
 import { createLog, type Logger } from "../observe/log.ts";
 import { notServedYet } from "../observe/source-log.ts";
+import { readTraceSettings } from "../observe/traces/settings.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { guestScript } from "../sandbox/host/guest-script.ts";
 import { refreshFunctionTypes } from "../types/function-types.ts";
@@ -156,6 +157,7 @@ export const dev = command({
           }),
           flags: flagsOf(dev, invocation),
           proxies: environment.variables,
+          traces: readTraceSettings(environment.variables),
           launch,
           code,
           clock: systemClock,

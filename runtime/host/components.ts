@@ -29,7 +29,7 @@ import type { DeadLetters } from "../journal/dead-letters.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { Elector, lostError } from "../lease/elector.ts";
+import { Elector, type ElectorOptions, lostError } from "../lease/elector.ts";
 import { leaseApi } from "../lease/lease-api.ts";
 import type { FunctionManifest, Selection } from "../manifest/function.ts";
 import type { NatsPlace } from "../migrate/open-journal.ts";
@@ -42,6 +42,9 @@ import { LogLimit } from "../observe/log-limit.ts";
 import type { LogWriter } from "../observe/log-writer.ts";
 import { Metrics } from "../observe/metrics.ts";
 import { sourceLog } from "../observe/source-log.ts";
+import { SpanExporter } from "../observe/traces/exporter.ts";
+import type { TraceSettings } from "../observe/traces/settings.ts";
+import { Tracer } from "../observe/traces/tracer.ts";
 import type { GrantWatch } from "../rbac/grant-watch.ts";
 import { RevokedWatches } from "../rbac/revoked-watches.ts";
 import { Reads } from "../reads/reads.ts";
@@ -142,6 +145,8 @@ export interface RuntimeOptions {
   readonly cacheLimit?: number;
   /** Keep runs and log lines: in the data folder if the store is there, otherwise in memory. Default: they are not kept. */
   readonly history?: HistoryLimits | undefined;
+  /** Send traces of events to a collector. Default: there are no traces. */
+  readonly traces?: TraceSettings | undefined;
   /** The log level of successful attempts. Default `debug`, because a busy runtime has thousands a second. */
   readonly successLevel?: "debug" | "info";
   /** The commands that are logged with a dead letter. Default: those for the default data folder. */
@@ -149,7 +154,7 @@ export interface RuntimeOptions {
 }
 
 /** A replica that competes for the Lease. */
-export interface Candidate {
+export interface Candidate extends Pick<ElectorOptions, "leaseMs"> {
   /** Replicas wait for a Lease of another identity. One with the same identity counts as dead. In a pod: `<pod>_<its uid>`. */
   readonly identity: string;
   /** Name of the pod or the machine, which identifies checkpoints on a volume. */
@@ -190,6 +195,9 @@ export interface Components {
   readonly endpoints: { port?: number };
   /** The runs and log lines of the last days; `undefined` without a history. */
   readonly history: RunHistory | undefined;
+  /** Makes the spans of events; `undefined` without traces. */
+  readonly tracer: Tracer | undefined;
+  readonly spans: SpanExporter | undefined;
   /** Returns the text of a function's file as it runs, once there is a host. */
   readonly sources: { textOf?: (functionName: string, file: string) => string | undefined };
   readonly revokedWatches: RevokedWatches;
@@ -230,6 +238,8 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   const sources: Components["sources"] = {};
   const history = options.history && historyOf(options, options.history, { metrics, redactor, sources });
   if (history && options.functionLog) options.functionLog.collector = history.lines;
+  const spans = options.traces && new SpanExporter({ settings: options.traces, clock, log, ended: metrics.spansEnded });
+  const tracer = spans && options.traces && tracerOf(options, options.traces, { spans, redactor, manifests });
   const elector = options.election && electorFor(options, options.election);
   const { namespace, account = runtimeAccount, election, reserved, setNamespaces } = options;
   const own = new OwnObjects({ namespace, setNamespaces, account, pod: election?.pod, reserved });
@@ -258,7 +268,11 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     clock,
     random,
     log,
-    observer: history ? { ...metrics.access, listOf: (caller) => history.listOf(caller) } : metrics.access,
+    observer: {
+      ...metrics.access,
+      ...(history && { listOf: (caller) => history.listOf(caller) }),
+      ...(tracer && { spanOf: tracer.spanOf }),
+    },
     accounts: options.accounts,
     refused: (name) => {
       for (const hear of refusals) hear(name);
@@ -280,7 +294,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     executors: Math.min(availableParallelism(), executorLimit),
     hostCalls: access,
     output: accounted(
-      guestOutput(log, metrics.user, redactor, new LogLimit(clock), metrics.lineDropped),
+      guestOutput(log, metrics.user, redactor, new LogLimit(clock), metrics.lineDropped, tracer?.traceOf),
       scheduler.time,
     ),
     observer: metrics.sandbox,
@@ -302,6 +316,8 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     refusals,
     endpoints,
     history,
+    tracer,
+    spans,
     sources,
     revokedWatches: new RevokedWatches({ transport, watches, clock }),
     sandbox,
@@ -332,6 +348,20 @@ function historyOf(
   });
 }
 
+/** Creates the tracer of the functions. The cluster is not known by name, so what distinguishes runtimes is what a user named. */
+function tracerOf(
+  { namespace, account = runtimeAccount, clock }: RuntimeOptions,
+  { ratio, resource }: TraceSettings,
+  { spans, redactor, manifests }: Pick<Components, "redactor" | "manifests"> & { readonly spans: SpanExporter },
+): Tracer {
+  return new Tracer({
+    ...{ exporter: spans, ratio, clock },
+    runtime: [resource["service.name"], resource["k8s.cluster.name"], namespace, account].join("\n"),
+    redact: (name, text) => redactor.redact(name, text),
+    manifestOf: (name) => manifests.get(name),
+  });
+}
+
 /** Whether this replica may act, by the Lease of all functions or of a slot. */
 export interface LeaseHold {
   readonly holds: boolean;
@@ -348,15 +378,16 @@ const showUnsent =
 
 function electorFor(
   { transport, namespace, account = runtimeAccount, slots, nats, clock, random, log }: RuntimeOptions,
-  { identity, pod }: Candidate,
+  { identity, pod, leaseMs }: Candidate,
 ): Elector {
+  const lasting = leaseMs === undefined ? {} : { leaseMs };
   const label = accountLabel(account);
   if (slots !== undefined) {
     const api = fleetLeases(transport, { namespace, account, label }).member(identity);
-    return new Elector({ api, identity, clock, random, log, makesAgain: true });
+    return new Elector({ api, identity, clock, random, log, makesAgain: true, ...lasting });
   }
   const api = leaseApi(transport, namespace, account);
-  return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod, nats) });
+  return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod, nats), ...lasting });
 }
 
 /** Closes all components. */
@@ -366,6 +397,7 @@ export async function closeComponents(components: Components): Promise<void> {
   await components.sandbox.close(0);
   components.supervisor?.close();
   await components.access.close();
+  await components.spans?.close();
   await components.history?.close();
 }
 

@@ -185,13 +185,14 @@ export class Partition implements SlotWork {
     const { hold, held } = this;
     const letterPrefix = held ? slotPrefix(held.slot) : "";
     const { clock, random, log } = options;
-    const { metrics, redactor, recorder, sandbox, reads, history } = components;
+    const { metrics, redactor, recorder, sandbox, reads, history, tracer } = components;
     // The Lease may be lost while an attempt waits for its reads.
     const instances = sandbox.instances((name) => this.live.get(name)?.instance ?? name);
     const handlers = hold ? runnerWhileHeld(instances, hold) : instances;
     const fresh = new FreshRunner(recorder.listening(handlers), reads, clock);
     const kept = history && { collector: history.runs, clock };
-    const runner = loggedRunner(fresh, log, redactor, options.successLevel ?? "debug", kept);
+    const logged = loggedRunner(fresh, log, redactor, options.successLevel ?? "debug", kept, tracer?.traceOf);
+    const runner = tracer ? tracer.traced(logged) : logged;
     history?.begin();
     const dispatcher = await Dispatcher.open({
       store,

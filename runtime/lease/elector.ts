@@ -6,14 +6,19 @@ import { fenceOf, type LeaseChange, type LeaseRecord, microTime } from "./lease-
 import { Unwritten } from "./unwritten.ts";
 
 /**
- * Milliseconds after its last change for which no other process takes the Lease. A third less than client-go's default, for a
- * takeover within 15 s.
+ * Default milliseconds after its last change for which no other process takes the Lease. A third less than client-go's default, for
+ * a takeover within 15 s. No replica has a shorter one: two requests fit into a holder's time.
  */
 export const leaseMs = 10_000;
-/** Milliseconds after a holder sent its last successful renewal at which it stops: 3 s before another may begin. */
-export const giveUpMs = 7_000;
-/** Milliseconds between two renewals. Three may fail before the holder gives up. */
-const renewMs = 2_000;
+/** The longest that a replica may have. */
+export const mostLeaseMs = 120_000;
+/**
+ * Share of that time, after a holder sent its last successful renewal, at which it stops. With the default it stops 3 s before another
+ * may begin.
+ */
+const giveUpShare = 0.7;
+/** The same between two renewals. Three may fail before the holder gives up. */
+const renewShare = 0.2;
 /** Milliseconds between two checks of a candidate. */
 const lookMs = 1_000;
 /** Milliseconds until the retry of a failed renewal. */
@@ -33,6 +38,11 @@ export interface ElectorOptions {
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   /** Called each time the Lease is free. Default: always eligible. */
   readonly eligible?: Eligible;
+  /**
+   * Milliseconds without a renewal after which others may take it, from 10 s to 2 min. Replicas with different ones wait for the
+   * longer. Default 10 s.
+   */
+  readonly leaseMs?: number;
   /** Whether a holder creates its Lease again if it was deleted while the term is valid. Default: it has lost it. */
   readonly makesAgain?: boolean;
 }
@@ -71,15 +81,20 @@ interface Term {
 
 /**
  * Candidate for and holder of one Lease; it holds it at most once. A candidate takes the Lease when it is free, or has not
- * changed for its duration by the candidate's own clock. A holder renews it. It considers itself the holder for at most 7 s after
- * it sent its last successful renewal, whatever later answers say. The clocks of two machines are never compared.
+ * changed for its duration by the candidate's own clock. A holder renews it. It considers itself the holder for at most 7 s of
+ * 10 s after it sent its last successful renewal, whatever later answers say. The clocks of two machines are never compared.
  */
 export class Elector {
   /** Resolves at once when the Lease is lost. Never resolves if it is released. */
   readonly lost: Promise<WatchfireError>;
   private readonly options: ElectorOptions;
+  private readonly leaseMs: number;
+  private readonly giveUpMs: number;
+  private readonly renewMs: number;
   private readonly losing = Promise.withResolvers<WatchfireError>();
   private record: LeaseRecord | undefined;
+  /** The Lease's duration when last seen, in milliseconds; also after it was deleted. */
+  private recordedMs = 0;
   /**
    * The Lease's version when last seen, and since when it has been that. An `undefined` version means that there was no Lease.
    */
@@ -99,6 +114,9 @@ export class Elector {
 
   constructor(options: ElectorOptions) {
     this.options = options;
+    this.leaseMs = options.leaseMs ?? leaseMs;
+    this.giveUpMs = giveUpShare * this.leaseMs;
+    this.renewMs = renewShare * this.leaseMs;
     this.lost = this.losing.promise;
     this.annotating = new Unwritten(`an annotation of the Lease of ${options.identity}`, options.log);
   }
@@ -106,7 +124,7 @@ export class Elector {
   /** Whether it is held now. Must be checked just before any action that is reserved for the holder. */
   get holds(): boolean {
     if (!this.term) return false;
-    if (this.age(this.term.since) < giveUpMs) return true;
+    if (this.age(this.term.since) < this.giveUpMs) return true;
     // The error of the last renewal is more informative than the elapsed time.
     this.lose(`it could not be renewed in time${this.trouble === "" ? "" : `: ${this.trouble}`}`);
     return false;
@@ -228,6 +246,8 @@ export class Elector {
   private async take(): Promise<boolean> {
     const { api, clock, identity, eligible } = this.options;
     const record = await api.get(requestMs);
+    if (record) this.recordedMs = record.durationMs;
+    const termMs = Math.max(this.recordedMs, this.leaseMs);
     const now = clock.monotonic();
     // A renewal changes the spec. Other changes, such as annotations, are no sign of life.
     const version = record && JSON.stringify([record.uid, record.object.spec]);
@@ -238,7 +258,7 @@ export class Elector {
     const unchangedMs = now - this.seen.at;
     if (!record) {
       // The holder of a deleted Lease may not know of it yet.
-      if (this.seen.missed && unchangedMs < leaseMs) return false;
+      if (this.seen.missed && unchangedMs < termMs) return false;
       const since = this.moment();
       return this.begin(await api.create(this.claim(1), requestMs), since);
     }
@@ -247,13 +267,12 @@ export class Elector {
       this.options.log.warn({ identity, reason: obstacle }, "lease left to another");
     }
     this.obstacle = obstacle;
-    const stranger = strangerIn(record, identity);
+    const stranger = strangerIn(record, identity, this.leaseMs);
     if (stranger !== this.stranger && stranger !== undefined) {
       this.options.log.warn({ identity, holder: record.holder, reason: stranger }, "lease held by another program");
     }
     this.stranger = stranger;
-    const expired = unchangedMs >= Math.max(record.durationMs, leaseMs);
-    const isFree = record.holder === "" || record.holder === identity || expired;
+    const isFree = record.holder === "" || record.holder === identity || unchangedMs >= termMs;
     if (obstacle === undefined && stranger === undefined && !isFree) this.logHolder(record.holder);
     if (obstacle !== undefined || !isFree) return false;
     const since = this.moment();
@@ -269,12 +288,12 @@ export class Elector {
   private claim(transitions: number): LeaseChange {
     const now = this.options.clock.now();
     const { identity } = this.options;
-    return { holder: identity, durationMs: leaseMs, transitions, acquiredAt: now, renewedAt: now };
+    return { holder: identity, durationMs: this.leaseMs, transitions, acquiredAt: now, renewedAt: now };
   }
 
   private begin(written: LeaseRecord | "conflict", since: ClockReading): boolean {
     // A late answer counts as lost. The next attempt finds the Lease in this process' name.
-    if (written === "conflict" || this.age(since) >= giveUpMs) return false;
+    if (written === "conflict" || this.age(since) >= this.giveUpMs) return false;
     this.record = written;
     this.term = { fence: fenceOf(written), since };
     this.watchDeadline();
@@ -284,21 +303,21 @@ export class Elector {
   /** Returns the milliseconds until a candidate's next check: a second, or less if the Lease may expire before. */
   private waitMs(): number {
     const { clock } = this.options;
-    const { seen, record } = this;
+    const { seen } = this;
     if (!seen || this.trouble !== "") return lookMs;
-    const left = Math.max(record?.durationMs ?? 0, leaseMs) - (clock.monotonic() - seen.at);
+    const left = Math.max(this.recordedMs, this.leaseMs) - (clock.monotonic() - seen.at);
     return left > 0 ? Math.min(lookMs, left) : againMs;
   }
 
   private async renew(): Promise<void> {
     const { clock, random, log, identity } = this.options;
     const { signal } = this.renewals;
-    let waitMs = renewMs;
+    let waitMs = this.renewMs;
     try {
       for (;;) {
         await pause(clock, waitMs * (0.9 + 0.2 * random()), signal);
         if (!this.holds) return;
-        waitMs = (await this.write({})) ? renewMs : againMs;
+        waitMs = (await this.write({})) ? this.renewMs : againMs;
         if (waitMs === againMs && this.term) log.warn({ identity, error: this.trouble }, "lease not renewed");
       }
     } catch (error) {
@@ -353,7 +372,7 @@ export class Elector {
   }
 
   /**
-   * Creates a deleted Lease again. Other processes wait 10 s after they saw that it is gone. One that never saw it may create it
+   * Creates a deleted Lease again. Other processes wait for its duration after they saw that it is gone. One that never saw it may create it
    * earlier; then this process loses it at the next write.
    */
   private async makeAgain(term: Term, { annotations }: LeaseRecord, change: LeaseChange): Promise<boolean> {
@@ -372,7 +391,7 @@ export class Elector {
     this.deadline?.cancel();
     const { term } = this;
     if (!term) return;
-    const leftMs = giveUpMs - this.age(term.since);
+    const leftMs = this.giveUpMs - this.age(term.since);
     this.deadline = this.options.clock.after(Math.max(0, leftMs), () => {
       if (this.holds) this.watchDeadline();
     });
@@ -430,13 +449,15 @@ const wasRaised = (record: LeaseRecord, identity: string, { fence, raisedTo: num
  * Describes why the holder does not look like a replica. `undefined` if the Lease is free, held by this process, or held by what
  * looks like a replica.
  */
-function strangerIn({ holder, durationMs }: LeaseRecord, identity: string): string | undefined {
+function strangerIn({ holder, durationMs }: LeaseRecord, identity: string, leaseMs: number): string | undefined {
   if (holder === "" || holder === identity) return undefined;
   const set = statefulSetOf(identity);
+  // While a new duration is rolled out, the replicas' differ.
+  if (set !== undefined && statefulSetOf(holder) === set) return undefined;
   const odd =
     durationMs !== leaseMs
       ? `for ${durationMs / 1000} s at a time, which no replica of this runtime does`
-      : set !== undefined && statefulSetOf(holder) !== set && `which is not a pod of the StatefulSet ${set}`;
+      : set !== undefined && `which is not a pod of the StatefulSet ${set}`;
   return odd
     ? `${holder} holds the Lease, ${odd}; if it is not one of yours, remove holderIdentity from the Lease`
     : undefined;

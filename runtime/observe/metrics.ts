@@ -170,6 +170,13 @@ export class Metrics {
     ["reason"],
   );
 
+  /** `result`: sent|dropped|failed. */
+  private readonly spans = this.tally(
+    "trace_spans_total",
+    "Spans of traces: sent to the collector, dropped because too many waited, or not taken by the collector.",
+    ["result"],
+  );
+
   /** `operation`: such as kube.get; `result`: ok, refused, or the error's class. */
   private readonly calls = this.spread("client_call_duration_seconds", "Duration of calls that handlers made.", [
     "function",
@@ -261,6 +268,8 @@ export class Metrics {
   readonly lineDropped: LineDropped = (fn, reason) => this.linesDropped.add(1, fn, reason);
 
   readonly notInHistory = (reason: string, count: number): void => this.historyDropped.add(count, reason);
+
+  readonly spansEnded = (result: string, count: number): void => this.spans.add(count, result);
 
   readonly access: AccessObserver = {
     called: ({ function: fn, operation, result, durationMs }) =>

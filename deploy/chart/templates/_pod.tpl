@@ -78,6 +78,7 @@ spec:
         {{- else }}
         - --leader-elect
         {{- end }}
+        - --lease-duration={{ .Values.lease.duration }}
         - --store={{ include "watchfire.store" . }}
         {{- if .Values.nats.url }}
         {{- include "watchfire.natsArgs" . | nindent 8 }}

@@ -15,7 +15,7 @@ import type { Checkpoint } from "../../journal/checkpoint.ts";
 import { largeBytes } from "../../v8/own-copy.ts";
 import { freeBytes, type WrittenBodies } from "../account/loop-time.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
-import { type BodyRoom, LastBodies, longestWaitMs, type PositionHold, RestingRows } from "./deferred-rows.ts";
+import { type BodyRoom, LastBodies, longestWaitMs, type PositionHold, RestingRows, ripeMs } from "./deferred-rows.ts";
 import { OpenRows } from "./open-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
 
@@ -491,7 +491,7 @@ export class Commits {
 
   private async write(batch: PendingBatch): Promise<void> {
     const { clock, observer } = this.options;
-    const until = clock.monotonic() - (this.hurrying > 0 ? 0 : longestWaitMs);
+    const until = clock.monotonic() - (this.hurrying > 0 ? 0 : ripeMs);
     for (const { view, key, state } of this.resting.release(until)) batch.putKnown(view, key, state);
     const bodies = this.bodies.release(until);
     for (const { view, body } of bodies) this.options.written?.charge(view, body.length);
