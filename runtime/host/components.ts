@@ -15,6 +15,7 @@ import { accountLabel } from "../catalog/names.ts";
 import type { TrustedKeys } from "../catalog/signature.ts";
 import type { Pauses } from "../control/pauses.ts";
 import { Recorder } from "../control/record/recorder.ts";
+import type { ConsoleTools } from "../dev/console-tools.ts";
 import type { DeadLetterCommand } from "../engine/commit/commits.ts";
 import type { BodyRoom } from "../engine/commit/deferred-rows.ts";
 import type { Dispatcher } from "../engine/dispatcher.ts";
@@ -112,6 +113,8 @@ export interface RuntimeOptions {
   readonly flags?: Readonly<Record<string, unknown>>;
   /** The console writes fixtures into `events` of each function's folder. Default false: a browser downloads them. */
   readonly writesFixtures?: boolean;
+  /** The further abilities of the console of `watchfire dev`. Default: it has no more. */
+  readonly consoleTools?: ConsoleTools | undefined;
   /** Path of a unix socket for a `watchfire executor` in another container. Default: executors are child processes. */
   readonly executorSocket?: string;
   /** Code of the functions folder. Default: the existing build, otherwise built on demand. */

@@ -130,6 +130,10 @@ export class FleetOwner implements Ownership {
     return this.slots.fleet?.owners ?? [];
   }
 
+  get peers(): FleetView["peers"] {
+    return this.slots.fleet?.peers ?? [];
+  }
+
   slotsOf(name: string): readonly number[] {
     return this.catalogue.slotsOf(name);
   }
@@ -227,7 +231,7 @@ export class FleetOwner implements Ownership {
     const connection = await untilReached({ clock, log, waiting }, signal, () => connectNats({ ...options, cluster }));
     this.entered = { connection, place, cluster };
     await this.reloads.first(signal, waiting);
-    await membership.join(signal);
+    await membership.join(signal, this.parts.announcement());
     this.obstacle = undefined;
     dataDir.takeOver(url);
     log.info({ replica: membership.owner, slots: count }, "joined the fleet");

@@ -3,10 +3,13 @@ import { runtimeAccount } from "../access/account.ts";
 import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import { readVariables } from "../base/variables.ts";
+import { revisionsOf } from "../catalog/deploy/rollback.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
 import { ConsoleAccess, loginLink } from "../console/access.ts";
+import type { ConsoleParts } from "../console/app.ts";
+import type { FleetLink } from "../console/fleet-link.ts";
 import { type FunctionCounters, MetricSeries } from "../console/metric-series.ts";
 import { AccountReviews } from "../control/access/account-reviews.ts";
 import { AuditLog } from "../control/access/audit-log.ts";
@@ -19,6 +22,7 @@ import type { Pause } from "../control/pauses.ts";
 import { BodyRoom } from "../engine/commit/deferred-rows.ts";
 import type { UnloadedCounts } from "../engine/dispatcher.ts";
 import { Budget, heapQuarter } from "../engine/work/budget.ts";
+import { sourceKey } from "../informer/fanout/source-spec.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
 import { lostError } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -48,6 +52,7 @@ import type { Ownership } from "./ownership.ts";
 import type { Partition } from "./partition.ts";
 import { publicationIn, publicationOf } from "./publication.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
+import { openReplicaLink } from "./replica-link.ts";
 import { SoleOwner } from "./sole-owner.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
 
@@ -84,6 +89,8 @@ export class Host {
   /** Samples for the console's plots. */
   private readonly series: MetricSeries | undefined;
   private endpoints: Endpoints | undefined;
+  /** The connection to the other replicas of the fleet, for the console. */
+  private link: FleetLink | undefined;
   private caughtUp = false;
 
   private constructor(options: RuntimeOptions, components: Components, journal: Checkpoint | undefined) {
@@ -95,7 +102,13 @@ export class Host {
     const { elector, recorder, redactor, history } = components;
     void elector?.lost.then(this.losing.resolve);
     this.consoleAccess = options.console ? new ConsoleAccess(clock) : undefined;
-    this.series = options.console ? new MetricSeries(() => this.counters, clock) : undefined;
+    this.series = options.console
+      ? new MetricSeries(
+          () => this.counters,
+          clock,
+          () => this.sourceCounters,
+        )
+      : undefined;
     this.code = functions === undefined ? undefined : (options.code ?? openCode(functions, clock, options.trust));
     this.audit = this.auditLog();
     if (options.setNamespaces?.length && !options.accounts)
@@ -116,6 +129,7 @@ export class Host {
       known: () => {
         for (const publisher of this.publishers) publisher.start();
       },
+      announcement: () => this.link?.announcement,
     };
     this.ownership = slots === undefined ? new SoleOwner(parts, journal) : new FleetOwner(parts, slots);
     this.publishers = this.statusPublishers();
@@ -253,6 +267,7 @@ export class Host {
     const { active } = this;
     this.code?.close();
     this.series?.close();
+    this.link?.close();
     await this.endpoints?.close();
     this.dataDir.end();
     try {
@@ -331,6 +346,11 @@ export class Host {
       const events = ended.reduce((sum, { count }) => sum + count, 0);
       return { name, events, errors: failures, waiting: queued + spilled };
     });
+  }
+
+  private get sourceCounters() {
+    const { watches } = this.components;
+    return watches.status().map((source) => ({ key: sourceKey(source), bytes: source.receivedBytes ?? 0 }));
   }
 
   /** Returns what is on record here of a function that is not loaded. */
@@ -457,6 +477,24 @@ export class Host {
       audit,
       deadLetters: () => this.ownership.deadLetters,
     });
+    const partsOf =
+      access &&
+      series &&
+      ((control: ConsoleParts["control"]): ConsoleParts => ({
+        ...inspection,
+        ...{ control, access, gate, series, log, link: this.link, tools: this.options.consoleTools },
+        history: this.components.history,
+        status: () => this.status(),
+        manifests: () => this.functions,
+        meanMsOf: (name) => this.components.metrics.meanMsOf(name),
+        outcomesOf: (name) => this.components.metrics.outcomesOf(name),
+        sourceText: (name, file) => this.sourceText(name, file),
+        configuration: () => describeConfiguration(this.options, this.url),
+        revisionsOf: (set, of = namespace) => revisionsOf(transport, { account, namespace: of, set }),
+        changes: (name) => audit.recent(name),
+        redactData: (name, data) => this.components.redactor.redactData(name, data),
+        ...(this.options.writesFixtures && { fixtureFolder: (name) => this.fixtureFolder(name) }),
+      }));
     const inspection: Inspection = {
       live: () => true,
       // A standby is ready to take over, and a rollout waits for it.
@@ -484,26 +522,13 @@ export class Host {
         }),
       clock,
       // Its code is loaded when a browser asks for it.
-      console:
-        access &&
-        series &&
-        (async (control) => {
-          const { consoleApp } = await import("../console/app.ts");
-          return consoleApp({
-            ...inspection,
-            ...{ control, access, gate, series, log },
-            history: this.components.history,
-            status: () => this.status(),
-            manifests: () => this.functions,
-            outcomesOf: (name) => this.components.metrics.outcomesOf(name),
-            sourceText: (name, file) => this.sourceText(name, file),
-            configuration: () => describeConfiguration(this.options, this.url),
-            redactData: (name, data) => this.components.redactor.redactData(name, data),
-            ...(this.options.writesFixtures && { fixtureFolder: (name) => this.fixtureFolder(name) }),
-          });
-        }),
+      console: partsOf && (async (control) => (await import("../console/app.ts")).consoleApp(partsOf(control))),
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
+    if (partsOf && this.options.slots !== undefined) {
+      const { ownership, options } = this;
+      this.link = await openReplicaLink({ inspection, partsOf, ownership, options, port: this.endpoints.port + 1 });
+    }
     series?.begin();
   }
 

@@ -14,6 +14,7 @@ export class SoleOwner implements Ownership {
   readonly partitions: ReadonlyMap<number, Partition>;
   readonly owner = undefined;
   readonly owners = [];
+  readonly peers = [];
   /** Written here only. */
   delay: string | undefined;
   private readonly parts: OwnershipParts;

@@ -218,6 +218,12 @@ export class Metrics {
     });
   }
 
+  /** Returns the mean duration of a function's attempts since the start, in milliseconds. `undefined` before the first. */
+  meanMsOf(functionName: string): number | undefined {
+    const mean = this.handled.meanOf(functionName);
+    return mean === undefined ? undefined : mean * 1000;
+  }
+
   readonly dispatch: EngineObserver = {
     declared: (manifest) => this.begin(manifest),
     event: (fn, trigger, type, outcome, count = 1) => this.events.add(count, fn, trigger, type, outcome),

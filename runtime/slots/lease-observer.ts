@@ -8,6 +8,9 @@ import type { FleetLeases } from "./fleet-leases.ts";
  */
 export const readyKey = "watchfire.dev/ready";
 
+/** Annotation on a replica's own Lease: where, and with which public key, it answers other replicas. */
+export const answersKey = "watchfire.dev/answers";
+
 /** Milliseconds without a sign of life after which a replica's Lease is deleted. */
 const forgottenMs = 600_000;
 
@@ -21,6 +24,8 @@ export const ownerOf = (identity: string, term: number): string => `${identity}#
 export interface FleetView {
   /** The live replicas that take slots, as named by `ownerOf`. */
   readonly members: readonly string[];
+  /** Live replicas, also those that take no slots, and what each announces about its answers. */
+  readonly peers: readonly { readonly owner: string; readonly announcement?: string | undefined }[];
   /** The owner of each slot; `undefined` if it is free or its owner is certainly dead. */
   readonly owners: readonly (string | undefined)[];
   /** The slots' Leases; `undefined` for one that does not exist. */
@@ -98,7 +103,11 @@ export class LeaseObserver {
     const owners = found.map((lease) =>
       lease && lease.holder !== "" && !isDead(lease.holder) ? lease.holder : undefined,
     );
+    const live = replicas.filter(({ name, holder }) => holder !== "" && silentMs(name) < leaseMs);
     return {
+      peers: live.map(({ holder, transitions, annotations }) => {
+        return { owner: ownerOf(holder, transitions), announcement: annotations[answersKey] };
+      }),
       members: replicas
         .filter(
           ({ holder, annotations, transitions }) => holder !== "" && annotations[readyKey] === String(transitions),

@@ -30,6 +30,21 @@ describe("with slots", () => {
     for (const { name } of mounts) expect(names).toContain(name);
   });
 
+  test("other replicas alone reach the port at which the console asks, which only a fleet with a console has", async () => {
+    const policy = "networkPolicy.enabled=true";
+    const portsOf = (objects: Awaited<ReturnType<typeof set>>) => containers(objects).watchfire.ports;
+    const objects = await set(fleet, policy, "console.enabled=true");
+    expect(portsOf(objects)).toContainEqual({ name: "replicas", containerPort: 9465 });
+    const { ingress, egress, podSelector } = only(objects, "NetworkPolicy").spec;
+    const ports = [{ port: "replicas", protocol: "TCP" }];
+    expect(ingress).toContainEqual({ ports, from: [{ podSelector }] });
+    expect(egress).toContainEqual({ ports, to: [{ podSelector }] });
+    for (const others of [await set(fleet, policy), await set(policy, "console.enabled=true")]) {
+      expect(JSON.stringify(only(others, "NetworkPolicy"))).not.toContain("replicas");
+      expect(JSON.stringify(portsOf(others))).not.toContain("replicas");
+    }
+  });
+
   test("a pod is in all else the pod of a release without them", async () => {
     const plain = (args: readonly string[]) => args.filter((arg) => !/^--(slots=|leader-elect$)/.test(arg));
     const podOf = async (...values: string[]) => {

@@ -83,7 +83,10 @@ const recipes: readonly Recipe[] = [
   {
     of: "a command",
     example: /pauseAnswerSchema|"\.\/pause\.ts"|"pause"|\bPauses\b|^watchfire pause|\bpause\(name/m,
-    others: { "runtime/cli/dev-keys.ts": "a key of `watchfire dev` does the same" },
+    others: {
+      "runtime/console/fleet-answers.ts": "a pause is sent to all replicas that have a shard of the function",
+      "runtime/cli/dev-keys.ts": "a key of `watchfire dev` does the same",
+    },
   },
 ];
 

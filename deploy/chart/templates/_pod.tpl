@@ -120,6 +120,11 @@ spec:
       ports:
         - name: http
           containerPort: {{ .Values.port }}
+        {{- if and .Values.slots .Values.console.enabled }}
+        # Replicas ask each other, encrypted by keys that they agree on: see the console's page.
+        - name: replicas
+          containerPort: {{ add1 .Values.port }}
+        {{- end }}
       {{- $livez := dict "httpGet" (dict "path" "/livez" "port" "http") }}
       {{- $readyz := dict "httpGet" (dict "path" "/readyz" "port" "http") }}
       {{- $startup := dict "periodSeconds" 1 "timeoutSeconds" 3 "failureThreshold" .Values.startupSeconds }}

@@ -1,7 +1,7 @@
 import { pause } from "../../base/clock.ts";
 import { isNewer, isUpTo, predecessor, type ResourceVersion } from "../../base/resource-version.ts";
 import type { Resource } from "../../kube/resource.ts";
-import type { Subscriber } from "../fanout/subscriber.ts";
+import type { ListReason, Subscriber } from "../fanout/subscriber.ts";
 import type { Change } from "../scan/change.ts";
 import { Connection } from "../stream/connection.ts";
 import { type Ending, endingOf, SessionEnded } from "../stream/failure.ts";
@@ -353,12 +353,14 @@ export class Lister {
     const rewinds = listing.applicants.some(({ reason }) => reason === "rv-rewind");
     if (!rewinds) this.assertNew(reading, at);
     assertGoesOn(reading, at);
+    const why = whyListed(listing.applicants);
     const { counted, held, fault } = listing.end(at);
     const now = clock.monotonic();
     this.lists++;
     this.listedAtMs = now;
     this.unversioned = false;
     this.setbacks.worked();
+    health.lastList = { at: now, items: listing.items, tookMs: now - began, why };
     observer.listed(spec, listing.items, now - began);
     if (held.length > 0) health.reconnected(doubt.cause);
     this.waiting.push(...held.map((applicant) => ({ ...applicant, dueAt: now + secondOpinionMs })));
@@ -437,6 +439,17 @@ function assertGoesOn({ floor, listing }: ListInProgress, at: ResourceVersion): 
   const coversAll = floor === undefined || isUpTo(floor, at);
   if (coversAll && listing.provesRewind(at)) throw new SessionEnded({ type: "closed", by: "rewind" });
 }
+
+const reasons: Readonly<Record<ListReason, string>> = {
+  initial: "a function began to read it",
+  relist: "the server no longer had the changes since the last connection",
+  "rv-rewind": "the server's resourceVersions went back",
+  "crd-removed": "the kind was removed",
+};
+
+/** Describes why a list was read: the reasons of its subscribers. */
+const whyListed = (applicants: readonly Applicant[]): string =>
+  [...new Set(applicants.map(({ reason }) => reasons[reason]))].join("; ");
 
 /** Ending of a list that every subscriber has, or that no subscriber waits for. */
 const stopped: Ending = { type: "closed", by: "stop" };

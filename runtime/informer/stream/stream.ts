@@ -201,6 +201,8 @@ export class Stream implements Sink {
     this.accept();
     this.account(change.meta.namespace);
     this.members.change(change);
+    this.parts.health.eventAt = change.receivedAt;
+    this.parts.health.receivedBytes += change.body.length;
     this.parts.observer.received(this.parts.spec, change.type, change.body.length);
     this.advance(change.meta.resourceVersion);
   }

@@ -7,6 +7,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
   "a text that people read, or a list in it": [
     "access/rehearsal.ts#longestBody",
     "console/error-groups.ts#mostListed",
+    "console/function-time.ts#mostCalls",
     "control/access/gate.ts#askedLimit",
     "control/access/audit-log.ts#mostEvents",
     "control/access/caller.ts#nameLimit",
