@@ -60,7 +60,9 @@ describe("the snippets of the pages", () => {
     const base = { apiVersion: "watchfire.dev/v1alpha1", kind: "Function" };
     const trigger = { watch: { apiVersion: "v1", kind: "ConfigMap" } };
     // Those pages have alert rules and values of the chart.
-    const yaml = blocks.filter(({ language, page }) => language === "yaml" && !/(runbook|platforms)[.]md$/.test(page));
+    const yaml = blocks.filter(
+      ({ language, page }) => language === "yaml" && !/(runbook|platforms|traces)[.]md$/.test(page),
+    );
     const names = yaml.map(({ text }, no) => {
       const part = parseYaml(text);
       if (part.kind === "Function") {

@@ -193,7 +193,8 @@ const leans: Readonly<Record<string, (dice: Dice) => Omit<Greedy, "leansOn">>> =
           watch: { ...configMaps, ...inTick },
           key: { owner: { apiVersion: "v1", kind: "ServiceAccount" } },
         },
-        ...times(most("spec.triggers") - 2, (at) => {
+        { name: "each", watch: { ...configMaps, ...inTick }, key: { all: true } },
+        ...times(most("spec.triggers") - 3, (at) => {
           const give = `lists.range(100).map(i, object.metadata.namespace + '/k${at % 4}' + object.metadata.resourceVersion + '-' + string(i))`;
           const expression = at === 0 ? `${give} // ${"x".repeat(most("spec.triggers[].key.expression"))}` : give;
           return {

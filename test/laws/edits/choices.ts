@@ -83,6 +83,7 @@ export const keyRules = [
   { owner: { apiVersion: "shop.example/v1", kind: "Shop" } },
   { expression: "object.spec.of" },
   { expression: "object.metadata.labels.on == 'true' ? ['a', 'b'] : ['c']" },
+  { all: true as const },
 ];
 
 /** The names that a key's expression returns for a state. */

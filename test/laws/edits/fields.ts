@@ -232,7 +232,7 @@ const triggerEdits: readonly Edit[] = [
   {
     name: "key",
     tells: "other",
-    paths: [`${keyPath}.owner.apiVersion`, `${keyPath}.owner.kind`, `${keyPath}.expression`],
+    paths: [`${keyPath}.owner.apiVersion`, `${keyPath}.owner.kind`, `${keyPath}.expression`, `${keyPath}.all`],
     change(spec, dice) {
       const keyed = watches(spec).filter(({ trigger }) => trigger.key);
       if (keyed.length > 0) dice.pick(keyed).trigger.key = copied(dice.pick(keyRules));

@@ -4,8 +4,9 @@ import { type Revision, selects } from "./cluster.ts";
 import type { Base, Identity } from "./identities.ts";
 import { type InForce, inForceSince, type QuietParts } from "./quiet-laws.ts";
 
-/** The keys that an object wakes. */
+/** The keys that an object itself names. */
 export function keysBy(rule: KeyRule, state: Revision): string[] {
+  if (rule.type === "all") return [];
   const owners = state.owner ? [state.owner] : [];
   const names = rule.type === "expression" ? expressionNames(rule.expression, state) : owners;
   return names.map((name) => `${state.namespace}/${name}`);
@@ -61,7 +62,11 @@ function checkSince(parts: QuietParts, identity: Identity, base: Base, now: InFo
   for (const [at, real] of here) {
     const isSame = base.states.get(at)?.rv === real.rv;
     if (isSame || real.tick < base.tick || !all.every(({ trigger }) => selects(trigger, real))) continue;
-    const comeTo = (named: KeyRule) => keysBy(named, real).map((key) => ({ key, since: real.tick }));
+    const comeTo = (named: KeyRule) =>
+      (named.type === "all" ? unchangedKeys(parts, base, real.tick) : keysBy(named, real)).map((key) => ({
+        key,
+        since: real.tick,
+      }));
     const why = `${real.kind} ${at} ${real.uid}@${real.rv} counts for it`;
     checkRuns(parts, rulesSince(real.tick).map(comeTo), comeTo(rule), why, isEdited);
   }
@@ -75,6 +80,21 @@ function checkSince(parts: QuietParts, identity: Identity, base: Base, now: InFo
 function isUnruled({ spans }: QuietParts, identity: Identity, { tick }: Revision, base: Base): boolean {
   const since = inForceSince(spans, identity, tick).filter(({ from }) => from <= base.tick);
   return since.some(({ isReconciler, trigger }) => !isReconciler || !trigger.key);
+}
+
+/** The keys of all objects that were reconciled, without conditions, at the last check already, and have not changed since. */
+function unchangedKeys({ identities, spans, cluster }: QuietParts, base: Base, tick: number): string[] {
+  return [...identities.here].flatMap((identity) => {
+    const since = inForceSince(spans, identity, base.tick);
+    const isPrimary =
+      since.length > 0 &&
+      since.every(({ isReconciler, trigger }) => isReconciler && !trigger.key && trigger.matchConditions.length === 0);
+    if (!isPrimary || (since[0]?.from ?? Infinity) > base.tick) return [];
+    const unchanged = [...cluster.here(since[0]?.trigger.kind ?? "")].filter(
+      ([, it]) => it.tick < Math.min(tick, base.tick),
+    );
+    return unchanged.flatMap(([key, it]) => (since.every(({ trigger }) => selects(trigger, it)) ? key : []));
+  });
 }
 
 /** True if there is an object that is reconciled under a key. */
