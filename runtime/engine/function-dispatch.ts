@@ -24,7 +24,7 @@ import type { Reconciling } from "./work/reconciling.ts";
 
 /** The state of one object under one trigger, for a user who asks why a handler did not receive it. */
 export interface ObjectReport {
-  /** The trigger's position in the object's namespace; `undefined` if it does not read that namespace. */
+  /** The trigger's checkpoint in the object's namespace; `undefined` if it does not read that namespace. */
   readonly position: { readonly lowWaterMark: ResourceVersion | undefined; readonly ready: boolean } | undefined;
   /** Whether it belongs to another shard; `undefined` for a function without shards. */
   readonly isElsewhere?: boolean | undefined;

@@ -112,7 +112,7 @@ async function build(parts: LoadParts, graph: FunctionGraph, share: FairShare): 
     });
     byId.set(id, objects);
     await store.known(id, (key, known) => objects.restore(key, known));
-    // Waiting events and begun attempts belong to the epochs of the positions.
+    // Waiting events and begun attempts belong to the epochs of the checkpoints.
     for (const { namespace, epoch } of cursors) objects.enter(namespace, epoch);
     byTrigger.set(trigger.name, objects);
   }
@@ -324,7 +324,7 @@ async function retireUnused(
   used: ReadonlySet<number>,
 ): Promise<void> {
   const unused = (await store.views(manifest.name)).filter(({ id }) => !used.has(id));
-  // A schedule that is put back starts from then, so its position is not needed.
+  // A schedule that is put back starts from then, so its checkpoint is not needed.
   for (const { id, resource, cursors } of unused) {
     if (hasNoObjects(resource)) for (const { namespace } of cursors) commits.dropCursor(id, namespace);
   }

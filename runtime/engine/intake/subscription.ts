@@ -156,7 +156,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     return this.persistence.redeliveryRiskOf(resourceVersion);
   }
 
-  /** The position to resume from: everything up to it waits in the queue, or is on disk. */
+  /** The checkpoint to resume from: everything up to it waits in the queue, or is on disk. */
   get resumeFrom(): ResourceVersion | undefined {
     return this.state.type === "resumed" ? (this.received ?? this.mark.value) : undefined;
   }
@@ -165,7 +165,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     return this.mark.value;
   }
 
-  /** Whether the first list, or the position that it resumed from, is received and would survive a kill. */
+  /** Whether the first list, or the checkpoint that it resumed from, is received and would survive a kill. */
   get isReady(): boolean {
     return this.state.type === "resumed" && this.recorded;
   }
@@ -184,7 +184,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
 
   /**
    * Whether it accepts changes now. If its function has no room, it suspends itself: its sources go on without it, and its
-   * position stays.
+   * checkpoint stays.
    * @param isListing whether the changes are a list's
    */
   takes(isListing = this.listing): boolean {
@@ -231,7 +231,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.parts.commits.cursorMovedLater(this);
   }
 
-  /** Moves the position past the skipped changes; called before any other work. */
+  /** Moves the checkpoint past the skipped changes; called before any other work. */
   private settlePassing(): void {
     const to = this.passing.settle();
     if (to === undefined) return;
@@ -246,7 +246,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.persistence.sees(given.meta.resourceVersion);
     this.received = newerOf(this.received, given.meta.resourceVersion);
     const { objects } = this;
-    // The position passes it with the next bookmark or event; a commit for each such change would cost more.
+    // The checkpoint passes it with the next bookmark or event; a commit for each such change would cost more.
     if (!this.concerns(given)) return;
     const change = withUid(given, objects.resource);
     const { meta } = change;
@@ -333,7 +333,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.backlogUpTo = resourceVersion;
   }
 
-  /** Abandons the position at once. A process that ends before the next list has no position to resume from. */
+  /** Abandons the checkpoint at once. A process that ends before the next list has no checkpoint to resume from. */
   rewound(): void {
     this.settlePassing();
     const { state, newestKnown, intake } = this;
@@ -371,7 +371,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
       initial,
       begins: initial && !resumed && !rewinds,
       rebases: due ?? (rewinds ? "rewind" : undefined),
-      // The position was given up at a rewind, and nothing was listed since: known states may still be newer than the server's.
+      // The checkpoint was given up at a rewind, and nothing was listed since: known states may still be newer than the server's.
       anew: rewinds || (this.epoch > 0 && this.mark.value === undefined),
       believed: !resumed && selection !== this.parts.selection,
     });
@@ -417,7 +417,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.leaveEpoch(because, entry);
   }
 
-  /** Begins an epoch. Entries before `entry` (default: all) are no longer positions. */
+  /** Begins an epoch. Entries before `entry` (default: all) are no longer checkpoints. */
   private leaveEpoch(because: Rebase, entry?: MarkEntry): void {
     this.epoch++;
     if (because === "rewind") this.persistence.beginAgain();
@@ -466,7 +466,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     return this.intake === "closed" || this.intake === "left" ? "counted" : "held";
   }
 
-  /** Delivers the remaining differences of a complete list in pieces; then the list is a position. */
+  /** Delivers the remaining differences of a complete list in pieces; then the list is a checkpoint. */
   private *finish(
     entry: MarkEntry,
     { reason, rebases }: ListIntakePlan,
@@ -476,7 +476,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     const { commits, queue } = this.parts;
     for (;;) {
       if (!rebases && !this.takes(true)) {
-        // The next list finds delivered objects known, and the others again. Until then there is no position.
+        // The next list finds delivered objects known, and the others again. Until then there is no checkpoint.
         entry.resourceVersion = undefined;
         this.state = { type: "behind" };
         this.settle(entry);
@@ -520,7 +520,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     const { commits } = this.parts;
     const { value, length } = this.mark;
     const hasForgotten = value !== undefined && this.objects.pruneTombstones(this.namespace, value, length === 0);
-    // A replay from before a pruned tombstone would deliver its object again, so the position is in the same commit.
+    // A replay from before a pruned tombstone would deliver its object again, so the checkpoint is in the same commit.
     if (later && !hasForgotten) commits.cursorMovedLater(this);
     else commits.cursorMoved(this);
   }

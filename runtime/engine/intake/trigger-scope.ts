@@ -20,7 +20,7 @@ export interface SourceRef {
 interface ScopeParts extends IntakeParts {
   /** The part of the function that runs here; `undefined` for the whole function. */
   readonly shard: Shard | undefined;
-  /** The positions in the store. */
+  /** The checkpoints in the store. */
   readonly cursors: readonly Cursor[];
 }
 
@@ -33,11 +33,11 @@ const wholeScope = "";
 /** An object of a namespace that left the scope, in the state that the handler knows. */
 type LeavingObject = LastState & Pick<LaneEvent, "key" | "redeliveryRisk">;
 
-/** The sources of one trigger: the namespaces that it reads, and its position in each. */
+/** The sources of one trigger: the namespaces that it reads, and its checkpoint in each. */
 export class TriggerScope {
   readonly objects: KnownObjects;
   private readonly parts: ScopeParts;
-  /** Both by namespace. A cursor is the position at which the next subscription begins. */
+  /** Both by namespace. A cursor is the checkpoint at which the next subscription begins. */
   private readonly open = new Map<string, Subscription>();
   private readonly cursors: Map<string, Cursor>;
   private readonly guard = new MassDeletionGuard();
@@ -217,8 +217,8 @@ export class TriggerScope {
   }
 
   /**
-   * Abandons the positions outside `kept`: the trigger learns later states from other sources, so these cannot be resumed. Keeps
-   * the cursors of namespaces that had a list, or have known objects, without a position. They start with a list and a later
+   * Abandons the checkpoints outside `kept`: the trigger learns later states from other sources, so these cannot be resumed. Keeps
+   * the cursors of namespaces that had a list, or have known objects, without a checkpoint. They start with a list and a later
    * epoch, and thus use no event id twice. Once no object is known in them, one record has the last epoch of them all, because
    * namespaces are added and removed without end.
    * @returns the epochs by namespace
@@ -253,7 +253,7 @@ export class TriggerScope {
     return epochs;
   }
 
-  /** A position that starts from nothing continues from the last epoch in which its objects may have had ids. */
+  /** A checkpoint that starts from nothing continues from the last epoch in which its objects may have had ids. */
   private beginning(cursor: Cursor): Cursor {
     if (cursor.lowWaterMark !== undefined) return cursor;
     const others = cursor.namespace === wholeScope ? [...this.cursors.values()].map(({ epoch }) => epoch) : [];
@@ -265,7 +265,7 @@ export class TriggerScope {
     return this.cursors.get(wholeScope)?.epoch ?? 0;
   }
 
-  /** Whether another position records that the scope has begun. */
+  /** Whether another checkpoint records that the scope has begun. */
   private isRecordedBeside(except: string): boolean {
     for (const [namespace, { initial }] of this.cursors) if (!initial && namespace !== except) return true;
     for (const { isReady } of this.open.values()) if (isReady) return true;

@@ -13,7 +13,7 @@ import { Timetable } from "./timetable.ts";
 interface ScheduledTriggerParts {
   readonly schedule: Schedule;
   readonly objects: KnownObjects;
-  /** The position in the store; `undefined` for a new schedule. */
+  /** The checkpoint in the store; `undefined` for a new schedule. */
   readonly cursor: Cursor | undefined;
   /** Whether the last writes before the start may be missing. */
   readonly lostWrites: boolean;
@@ -39,8 +39,8 @@ const lookMs = 30_000;
 const busyMs = 1_000;
 
 /**
- * The largest step back of the wall clock, in milliseconds, after which the schedule waits until its position is reached again,
- * so that no time runs twice. After a larger one the position is taken for a mistake, and the schedule starts over.
+ * The largest step back of the wall clock, in milliseconds, after which the schedule waits until its checkpoint is reached again,
+ * so that no time runs twice. After a larger one the checkpoint is taken for a mistake, and the schedule starts over.
  */
 const believedBackMs = 3_600_000;
 
@@ -53,8 +53,8 @@ const flagsOf = (time: number, missed: boolean): EventFlags => ({
 const noBody = Buffer.from("null");
 
 /**
- * A trigger that runs by the clock. Its position is the last time that was emitted or skipped. A time is on disk with the
- * position, in one commit, so it is neither lost nor emitted twice. From there on it is an event in a lane of the trigger's.
+ * A trigger that runs by the clock. Its checkpoint is the last time that was emitted or skipped. A time is on disk with the
+ * checkpoint, in one commit, so it is neither lost nor emitted twice. From there on it is an event in a lane of the trigger's.
  */
 export class ScheduledTrigger {
   private readonly parts: ScheduledTriggerParts;
@@ -115,7 +115,7 @@ export class ScheduledTrigger {
   }
 
   /**
-   * Runs it at once, for the current time; its position and its next time do not change. Returns false, and does nothing, while a
+   * Runs it at once, for the current time; its checkpoint and its next time do not change. Returns false, and does nothing, while a
    * run waits.
    */
   now(): boolean {
@@ -183,7 +183,7 @@ export class ScheduledTrigger {
     return begin < this.since || now - begin > lateMs;
   }
 
-  /** Emits a run. `extra` marks one outside the position, and has its ID if it is a repetition. */
+  /** Emits a run. `extra` marks one outside the checkpoint, and has its ID if it is a repetition. */
   private emit(time: number, flags: EventFlags, extra?: { readonly id?: string; readonly redelivered: boolean }): void {
     const { objects, clock, nextSequence, queue, lostWrites } = this.parts;
     const version = resourceVersion(String(time));

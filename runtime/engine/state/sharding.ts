@@ -6,7 +6,7 @@ import { shardOf, shardOfNamespace, slotsOf } from "../../slots/rendezvous.ts";
 export interface Shard {
   /** The index among the function's shards, from 0. */
   readonly number: number;
-  /** Identifies the partitioning on disk: a process that partitions the keys differently does not find this one's positions. */
+  /** Identifies the partitioning on disk: a process that partitions the keys differently does not find this one's checkpoints. */
   readonly sharding: string;
   /** Whether it has the work that belongs to no key, such as a schedule's runs. Exactly one shard of each function does. */
   readonly isFirst: boolean;

@@ -58,7 +58,7 @@ interface OnRecord {
   readonly keys: readonly KeyHeader[];
   /** Events on disk whose states are known already. */
   readonly replays: readonly (SpillHeader | SpilledEvent)[];
-  /** The view that holds the position of its resync. */
+  /** The view that holds the checkpoint of its resync. */
   readonly resync: Pick<StoredView, "id" | "cursors">;
   readonly maker: EventMaker;
   readonly spill: Spill;

@@ -48,7 +48,7 @@ export const msUntil = (time: number, notedAt: number, clock: Clock): number => 
 
 /** The longest wait of a change whose object keeps changing, as a multiple of the debounce. */
 const mostTimes = 10;
-/** The longest wait in milliseconds. After that the event goes to disk, and the position passes it. */
+/** The longest wait in milliseconds. After that the event goes to disk, and the checkpoint passes it. */
 const mostDebounceMs = 60_000;
 
 /**
