@@ -60,6 +60,17 @@ const forms: Readonly<Record<string, Form>> = {
       ),
     ),
   },
+  /** ResourceRequirements that are merged into those of `size`: null removes an amount, or all of a group. */
+  resources: {
+    type: "object",
+    additionalProperties: false,
+    properties: Object.fromEntries(
+      ["requests", "limits"].map((group) => [
+        group,
+        { type: ["object", "null"], additionalProperties: { ...quantity, type: [...quantity.type, "null"] } },
+      ]),
+    ),
+  },
   /** An object with a name, and any other fields that the cluster's Kubernetes knows. */
   named: { type: "object", required: ["name"], properties: { name: text(label) } },
 };

@@ -110,6 +110,8 @@ interface MadeCall {
   isCharged: boolean;
   /** Whether the attempt's calls are listed. */
   readonly isListed: boolean;
+  /** The header that its requests carry. */
+  readonly traceparent: string | undefined;
   target?: string;
   /** The status of the API server's answer. */
   status?: number;
@@ -165,9 +167,11 @@ export class Access implements HostCalls {
     const startedAt = clock.monotonic();
     const known = isOperation(operation);
     const list = signal.aborted ? undefined : observer?.listOf?.(caller);
-    const at = list ? clock.now() : 0;
+    const span = signal.aborted ? undefined : observer?.spanOf?.(caller);
+    const isListed = list !== undefined || span !== undefined;
+    const at = isListed ? clock.now() : 0;
     let reply: HostReply;
-    const made: MadeCall = { isCharged: false, isListed: list !== undefined };
+    const made: MadeCall = { isCharged: false, isListed, traceparent: span?.traceparent };
     try {
       reply = await this.answer(caller, operation, args, signal, made);
     } catch (error) {
@@ -179,11 +183,13 @@ export class Access implements HostCalls {
     const durationMs = clock.monotonic() - startedAt;
     const named = known ? operation : "unknown";
     observer?.called({ function: caller.function, operation: named, result, durationMs });
-    if (list && list.calls.length >= mostListedCalls) list.more++;
-    else if (list) {
+    if (isListed) {
       const { target = "", status = statusOf(operation, reply) } = made;
       const received = reply.ok ? reply.json.length : reply.error.message.length;
-      list.calls.push({ operation: named, target, result, status, at, durationMs, sent: args.length, received });
+      const call = { operation: named, target, result, status, at, durationMs, sent: args.length, received };
+      span?.ended(call);
+      if (list && list.calls.length >= mostListedCalls) list.more++;
+      else list?.calls.push(call);
     }
     log.debug(
       { function: caller.function, trigger: caller.trigger, run: caller.id, operation, result },
@@ -265,7 +271,7 @@ export class Access implements HostCalls {
         const bounds = { limit: manifest.stateBytes, signal: limit.signal, unsent: this.parts.unsent };
         return answered(await answerFromState(caller, operation, checked, bounds));
       }
-      if (operation === "fetch") return answered(await this.fetcher.fetch(manifest, checked, limit.signal));
+      if (operation === "fetch") return answered(await this.fetcher.fetch(manifest, checked, limit.signal, call));
       if (operation === "kube.kinds") return answered(await answerKinds(manifest, this.parts.discovery, checked));
       return answered(await this.kube.run(manifest, operation, checked, limit.signal, call));
     } finally {

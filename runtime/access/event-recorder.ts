@@ -5,7 +5,7 @@ import type { LastLook } from "../kube/last-look.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { scheduleKind } from "../manifest/schedule.ts";
+import { ownApiVersion } from "../manifest/function.ts";
 import type { Caller } from "../sandbox/host-calls.ts";
 import { callErrorOf } from "./api-answer.ts";
 import type { ArgumentsOf } from "./arguments.ts";
@@ -151,7 +151,7 @@ export class EventRecorder {
 /** True for the object that triggered the handler, which needs no grant. */
 function isTrigger({ object }: Caller, named: Emit["object"]): boolean {
   // A schedule or a batch is not an object.
-  if (object.apiVersion === scheduleKind.apiVersion) return false;
+  if (object.apiVersion === ownApiVersion) return false;
   return (
     named.apiVersion === object.apiVersion &&
     named.kind === object.kind &&

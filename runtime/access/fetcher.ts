@@ -67,8 +67,16 @@ export class Fetcher {
   }
 
   /** Returns the response as JSON text of the SDK's `FetchResult`. Throws CallFailure. */
-  async fetch(manifest: FunctionManifest, args: ArgumentsOf<"fetch">, signal: AbortSignal): Promise<string> {
+  async fetch(
+    manifest: FunctionManifest,
+    args: ArgumentsOf<"fetch">,
+    signal: AbortSignal,
+    { traceparent }: { readonly traceparent?: string | undefined } = {},
+  ): Promise<string> {
     let hop = firstHop(args);
+    // A handler may set its own.
+    if (traceparent !== undefined && !hop.headers.some(([name]) => name === "traceparent"))
+      hop = { ...hop, headers: [...hop.headers, ["traceparent", traceparent]] };
     for (let followed = 0; ; followed++) {
       const network = this.policy.admit(hop.url, manifest.egress);
       if (this.unsent && hop.method !== "GET" && hop.method !== "HEAD") {

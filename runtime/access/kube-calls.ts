@@ -58,6 +58,13 @@ interface KubeParts {
   readonly lastLook?: LastLook | undefined;
 }
 
+/** The part of a call that its request needs or finds. */
+interface MadeRequest {
+  /** Receives the status of the answer. */
+  status?: number;
+  readonly traceparent?: string | undefined;
+}
+
 /** A call that the manifest grants. */
 interface CheckedCall {
   readonly manifest: FunctionManifest;
@@ -68,8 +75,7 @@ interface CheckedCall {
   /** The request's body. */
   readonly text: string | undefined;
   readonly signal: AbortSignal;
-  /** Receives the status of the answer. */
-  readonly made: { status?: number } | undefined;
+  readonly made: MadeRequest | undefined;
 }
 
 /** Returns the field manager of a function's writes, as `kubectl get --show-managed-fields` shows it. */
@@ -92,7 +98,7 @@ export class KubeCalls {
     operation: Name,
     args: ArgumentsOf<Name>,
     signal: AbortSignal,
-    made?: { status?: number },
+    made?: MadeRequest,
   ): Promise<string> {
     const plan = planOf(operation, args, this.parts.clock.now());
     const resource = await this.lookUp(manifest, plan, signal);
@@ -130,12 +136,15 @@ export class KubeCalls {
 
   private async send({ manifest, plan, demand, path, text, signal, made }: CheckedCall): Promise<string> {
     const { target, subresource, method, contentType } = plan;
+    const trace = made?.traceparent === undefined ? undefined : { traceparent: made.traceparent };
     const request: KubeRequest = {
       purpose: "call",
       method,
       path: subresource === undefined ? path : `${path}/${subresource}`,
       query: { ...this.queryOf(plan, demand), fieldManager: writes(method) ? fieldManager(manifest.name) : undefined },
-      ...(contentType !== undefined && { headers: { "content-type": contentType } }),
+      ...((contentType !== undefined || trace !== undefined) && {
+        headers: { ...(contentType !== undefined && { "content-type": contentType }), ...trace },
+      }),
       ...(text !== undefined && { body: text }),
       timeoutMs: this.parts.timeoutMs,
       lastLook: this.parts.lastLook,

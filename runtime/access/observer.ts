@@ -11,7 +11,7 @@ export interface CallRecord {
 }
 
 /** One call of an attempt, for a person who asks what it called. */
-interface ListedCall {
+export interface ListedCall {
   /** `kube.get`, `events.emit`, `fetch`, …; `unknown` for an invalid name. */
   readonly operation: string;
   /** The object, the kind with its namespace, or the method and host; empty if the arguments were not read. */
@@ -37,9 +37,18 @@ export interface CallList {
 /** Maximum number of calls of one attempt that are listed. */
 export const mostListedCalls = 100;
 
-/** Observes every call, for metrics and for the history. */
+/** A call's part of a trace. */
+export interface CallSpan {
+  /** The header by which the callee's spans join the trace. */
+  readonly traceparent: string;
+  ended(call: ListedCall): void;
+}
+
+/** Observes every call, for metrics, traces and the history. */
 export interface AccessObserver {
   called(record: CallRecord): void;
   /** Returns where an attempt's calls are listed. Called as a call of a running attempt begins. Default: nowhere. */
   listOf?(caller: Caller): CallList | undefined;
+  /** Begins the span of a call of a running attempt. Default: it has no span. */
+  spanOf?(caller: Caller): CallSpan;
 }

@@ -71,7 +71,8 @@ export function readEnvironment(variables?: NodeJS.ProcessEnv): Environment {
   });
 }
 
-function unusable(set: Readonly<NodeJS.ProcessEnv>, { issues: [issue] }: z.ZodError): WatchfireError {
+/** The error for a variable with a value that cannot be used. */
+export function unusable(set: Readonly<NodeJS.ProcessEnv>, { issues: [issue] }: z.ZodError): WatchfireError {
   const name = String(issue?.path[0]);
   return new WatchfireError("WF_CLI_ENVIRONMENT", {
     what: `the environment variable ${name} has a value that cannot be used`,

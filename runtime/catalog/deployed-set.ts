@@ -146,10 +146,10 @@ export class DeployedSet {
       unlabelled,
     };
     this.remember(configMap);
-    log.info({ set: name, functions: entries.length, whole }, "deployed functions loaded");
+    const number = configMap && revisionOf(configMap);
+    log.info({ set: name, revision: number, functions: entries.length, whole }, "deployed functions loaded");
     const changed = changedNames(before?.is, entries);
     if (whole && changed.length > 0) {
-      const number = configMap && revisionOf(configMap);
       this.options.took?.({ set: name, number, changed, isEmpty: entries.length === 0, isFirst: before === undefined });
     }
     return true;

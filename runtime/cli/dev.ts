@@ -12,6 +12,7 @@ import { ChosenSource } from "../catalog/chosen-source.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { openCode } from "../catalog/function-code.ts";
 import { type Banner, renderBanner } from "../dev/banner.ts";
+import { consoleTools } from "../dev/console-tools.ts";
 import { makeDataFolder } from "../dev/data-folder.ts";
 import { dotEnv } from "../dev/dot-env.ts";
 import { watchFolder } from "../dev/folder-watch.ts";
@@ -36,6 +37,7 @@ import { consoleLine } from "../observe/console-log.ts";
 import { FunctionLog } from "../observe/function-log.ts";
 import { createLog, type Logger } from "../observe/log.ts";
 import { notServedYet } from "../observe/source-log.ts";
+import { readTraceSettings } from "../observe/traces/settings.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { guestScript } from "../sandbox/host/guest-script.ts";
 import { refreshFunctionTypes } from "../types/function-types.ts";
@@ -112,6 +114,7 @@ export const dev = command({
     const hasKubectl = findKubectl(environment.variables.PATH) !== undefined;
     let isUp = false;
     let running: Host | undefined;
+    let types: TypeWatch | undefined;
     const functionLog = new FunctionLog({
       write: (line) => {
         // Until then, the banner's table reports it.
@@ -145,8 +148,16 @@ export const dev = command({
           listen,
           console: !given.has("no-console"),
           writesFixtures: true,
+          consoleTools: consoleTools({
+            transport,
+            mayApply: cluster.samples !== undefined && !dryRun,
+            manifests: () => (running?.functions ?? []).map(({ file }) => file),
+            types: () => types,
+            clock: systemClock,
+          }),
           flags: flagsOf(dev, invocation),
           proxies: environment.variables,
+          traces: readTraceSettings(environment.variables),
           launch,
           code,
           clock: systemClock,
@@ -179,7 +190,8 @@ export const dev = command({
           const manifests = () => runtime.functions.map(({ file }) => file);
           const samples = record && new SampleKeeper({ manifests, transport, record, data: options.data, log });
           const reported = new Set<string>();
-          const types = typeWatchOf(runtime, folder, load, log, stop);
+          const watch = typeWatchOf(runtime, folder, load, log, stop);
+          types = watch;
           watchFolder(folder, {
             clock: systemClock,
             signal: stop,
@@ -189,14 +201,14 @@ export const dev = command({
                 return samples?.look();
               });
               void reportHandlers(folder, load, reported);
-              types.changed();
+              watch.changed();
             },
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
           refreshTypes(runtime, log);
           await reportHandlers(folder, load, reported);
           await samples?.look();
-          types.changed();
+          watch.changed();
         },
       );
     } finally {

@@ -4,6 +4,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { systemReason } from "../base/wording.ts";
 import type { HistoryLimits } from "../history/run-history.ts";
 import * as names from "../kube/names.ts";
+import { leaseMs, mostLeaseMs } from "../lease/elector.ts";
 import { parseSize } from "../manifest/quantity.ts";
 
 /** Returns the functions folder. @throws WatchfireError WF_MANIFEST_FOLDER unless it is a folder and can be read */
@@ -84,6 +85,17 @@ export function readDuration(option: string, text: string): number {
   const duration = days === undefined ? parseDuration(text) : Number(days) * 86_400_000;
   if (duration !== undefined) return duration;
   throw new WatchfireError("WF_CLI_USAGE", { what: `${option} takes a duration`, actual: text, hint: "such as 10m" });
+}
+
+/** Returns how long a Lease lasts, in milliseconds. @throws WatchfireError WF_CLI_USAGE */
+export function readLeaseDuration(text: string): number {
+  const ms = readDuration("--lease-duration", text);
+  // A Lease has whole seconds.
+  if (ms >= leaseMs && ms <= mostLeaseMs && ms % 1000 === 0) return ms;
+  throw new WatchfireError("WF_CLI_USAGE", {
+    what: "--lease-duration takes whole seconds from 10s to 2m",
+    actual: text,
+  });
 }
 
 /** The smallest history, in bytes: an eighth of it is the write-ahead log. */

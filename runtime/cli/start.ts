@@ -4,6 +4,7 @@ import { FunctionAccounts } from "../access/function-accounts.ts";
 import { systemClock } from "../base/clock.ts";
 import { type Environment, readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { version } from "../base/version.ts";
 import { Builders } from "../bundle/builders.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
@@ -17,13 +18,23 @@ import { FunctionLog } from "../observe/function-log.ts";
 import { createLog } from "../observe/log.ts";
 import { standardOutput } from "../observe/log-output.ts";
 import { LogWriter } from "../observe/log-writer.ts";
+import { readTraceSettings } from "../observe/traces/settings.ts";
 import { executorProgram } from "../sandbox/executor-program.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { candidate } from "./candidate.ts";
 import { command, flagsOf } from "./command.ts";
 import { letterCommandFor } from "./letter-command.ts";
 import { natsOptions, readNats } from "./nats-options.ts";
-import { readAccount, readFolder, readHistory, readListen, readName, readNamespace, readSize } from "./operand.ts";
+import {
+  readAccount,
+  readFolder,
+  readHistory,
+  readLeaseDuration,
+  readListen,
+  readName,
+  readNamespace,
+  readSize,
+} from "./operand.ts";
 import { data, functions, historyAge, historySize, kubeconfig, listen, serviceAccount } from "./options.ts";
 import { stopSignal } from "./signals.ts";
 import { readStore } from "./store-limits.ts";
@@ -55,6 +66,11 @@ export const start = command({
     "service-account": serviceAccount,
     "leader-elect": {
       summary: "works only while it holds the runtime's Lease, and is a standby otherwise",
+    },
+    "lease-duration": {
+      value: "TIME",
+      summary: "time after the last renewal for which no other replica takes the Lease, from 10s to 2m",
+      default: "10s",
     },
     store: {
       value: "WHERE",
@@ -115,6 +131,10 @@ export const start = command({
     if (identity !== "runtime" && identity !== "function") {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--identity takes runtime or function", actual: identity });
     }
+    const traces = readTraceSettings(environment.variables, {
+      namespace: environment.podNamespace,
+      pod: environment.podName,
+    });
     const shares = readShares(options, { deployed, identity });
     const cacheLimit = readSize("--cache-limit", options["cache-limit"]);
     const history = readHistory(options);
@@ -128,6 +148,7 @@ export const start = command({
         what: `--store ${store} needs --leader-elect: every runtime that can reach the store may write it`,
       });
     }
+    const lasting = readLeaseDuration(options["lease-duration"]);
     const slots = readSlots(options.slots, store);
     const socket = options["executor-socket"];
     const jitless = given.has("jitless");
@@ -139,7 +160,9 @@ export const start = command({
     if (!elects) source?.begin();
     const { connectKubeconfig } = await import("../kube/kubeconfig.ts");
     const { serve } = await import("./serve.ts");
-    const logWriter = new LogWriter(standardOutput(), systemClock);
+    const { Metrics } = await import("../observe/metrics.ts");
+    const metrics = new Metrics();
+    const logWriter = new LogWriter(standardOutput(), systemClock, metrics.lineDropped);
     process.on("exit", () => logWriter.flush(flushMs));
     const functionLog = new FunctionLog(logWriter);
     const log = createLog(environment.logLevel, functionLog);
@@ -176,6 +199,7 @@ export const start = command({
         console: given.has("console"),
         flags: flagsOf(start, invocation),
         proxies: environment.variables,
+        traces,
         jitless,
         cacheLimit,
         history,
@@ -183,10 +207,10 @@ export const start = command({
         ...(socket && { executorSocket: socket }),
         log,
         functionLog,
-        logWriter,
+        metrics,
       };
       const begin = async (runtime: Host) => {
-        log.info({ cluster: transport.description, url: runtime.url }, "started");
+        log.info({ version, cluster: transport.description, url: runtime.url }, "started");
         if (elects) log.info({}, slots === undefined ? "running for the lease" : "joining the fleet");
         const reportEmpty = () => {
           const looked = [
@@ -201,7 +225,11 @@ export const start = command({
         if (elects) reportEmpty();
         log.info({}, "ready");
       };
-      await serve({ ...runs, slots, ...(elects && { election: candidate(environment) }) }, stop, begin);
+      await serve(
+        { ...runs, slots, ...(elects && { election: { ...candidate(environment), leaseMs: lasting } }) },
+        stop,
+        begin,
+      );
     } catch (error) {
       const isLost = error instanceof WatchfireError && error.code === "WF_LEASE_LOST";
       if (isLost && environment.isInPod && !stop.aborted) {

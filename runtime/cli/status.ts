@@ -103,7 +103,7 @@ function sourceTable(sources: StatusAnswer["sources"]): string[] {
   const rows = sources.map((each) => [
     `${each.apiVersion}/${each.kind}`,
     each.namespace ?? "all",
-    [each.labelSelector, each.fieldSelector].filter(Boolean).join(" "),
+    shortened([each.labelSelector, each.fieldSelector].filter(Boolean).join(" ")),
     each.state,
     each.resourceVersion ?? "",
     secondsOf(each.lastByteAgeMs === undefined ? undefined : each.lastByteAgeMs / 1000),
@@ -113,6 +113,13 @@ function sourceTable(sources: StatusAnswer["sources"]): string[] {
   const said = sources.flatMap(({ kind, message }) => (message === undefined ? [] : [clean(`  ${kind}: ${message}`)]));
   return [...table(header, rows), ...said];
 }
+
+/** The longest selector that is shown whole. A source of Secrets excludes the runtime's own by name. */
+const longestSelector = 60;
+
+/** `-o json` has the whole selector. */
+const shortened = (selector: string): string =>
+  selector.length > longestSelector ? `${selector.slice(0, longestSelector)}…` : selector;
 
 /** Formats an age in its largest unit: `42 s`, `7 min`, `3 h`, `12 d`; empty if unknown. */
 function secondsOf(seconds: number | undefined): string {

@@ -15,15 +15,22 @@ import { deadLetterRowSchema, deadLetterSchema, replayAnswerSchema } from "../ob
 import { explanationSchema } from "../observe/explanation.ts";
 import { supportReportSchema } from "../observe/support-report.ts";
 import {
+  applyAnswerSchema,
+  applyQuestionSchema,
+  changesAnswerSchema,
+  changesQuestionSchema,
   configurationSchema,
+  devAnswerSchema,
   errorDetailSchema,
   errorsAnswerSchema,
   functionDetailSchema,
   functionsAnswerSchema,
+  functionTimeSchema,
   loginAnswerSchema,
   loginCodeSchema,
   loginQuestionSchema,
   overviewSchema,
+  revisionsAnswerSchema,
   runDetailSchema,
   runEventSchema,
   runSearchSchema,
@@ -46,6 +53,8 @@ export interface ApiRoute {
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
   readonly answer: z.ZodType;
+  /** `watchfire dev` alone has it. */
+  readonly isDev?: boolean;
 }
 
 const nothing = z.object({});
@@ -67,6 +76,25 @@ export const apiRoutes: readonly ApiRoute[] = [
     path: "/functions/{name}/source",
     summary: "The text of a function's handler as it runs",
     answer: sourceAnswerSchema,
+  },
+  {
+    method: "get",
+    path: "/functions/{name}/revisions",
+    summary: "The deployments of a function's set, newest first",
+    answer: revisionsAnswerSchema,
+  },
+  {
+    method: "get",
+    path: "/functions/{name}/time",
+    summary: "The parts of the time of a function's last attempts",
+    answer: functionTimeSchema,
+  },
+  {
+    method: "get",
+    path: "/changes",
+    summary: "Who changed what since the start, newest first",
+    query: changesQuestionSchema,
+    answer: changesAnswerSchema,
   },
   {
     method: "get",
@@ -187,6 +215,21 @@ export const apiRoutes: readonly ApiRoute[] = [
     summary: "Events, errors and waiting events of the last hour, one sample each 10 seconds",
     query: seriesQuestionSchema,
     answer: seriesAnswerSchema,
+  },
+  {
+    method: "get",
+    path: "/dev",
+    summary: "Faults of types, and samples; `watchfire dev` alone has it",
+    answer: devAnswerSchema,
+    isDev: true,
+  },
+  {
+    method: "post",
+    path: "/dev/apply",
+    summary: "Applies objects in YAML; `watchfire dev` alone does",
+    body: applyQuestionSchema,
+    answer: applyAnswerSchema,
+    isDev: true,
   },
   { method: "get", path: "/sources", summary: "All lists and watches", answer: sourcesAnswerSchema },
   {

@@ -1,23 +1,29 @@
 import { gzipSync } from "node:zlib";
 import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { streamSSE } from "hono/streaming";
 import { type Clock, pause } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { nameOf } from "../control/access/caller.ts";
 import { withoutSecrets } from "../control/record/redaction.ts";
+import type { ConsoleTools } from "../dev/console-tools.ts";
 import { answerFailure, type ControlEnv } from "../observe/control-routes.ts";
 import { type DeadLetterDetail, describeDeadLetter } from "../observe/dead-letter.ts";
+import { mostBodyBytes } from "../observe/endpoints.ts";
 import { codeMs } from "./access.ts";
 import { runQuestionSchema } from "./api-routes.ts";
 import { type ConsoleAssets, consoleAssets } from "./assets.ts";
 import { ChangeFeed } from "./change-feed.ts";
+import { FleetAnswers, type FleetAnswersParts } from "./fleet-answers.ts";
 import { cookieName, Guard, type GuardParts } from "./guard.ts";
 import { Inquiry, type InquiryParts } from "./inquiry.ts";
 import type { MetricSeries } from "./metric-series.ts";
 import { openApi } from "./openapi.ts";
 import { iconSvg, pageHtml, securityHeaders } from "./page.ts";
 import {
+  applyQuestionSchema,
+  changesQuestionSchema,
   loginQuestionSchema,
   runsQuestionSchema,
   type SessionAnswer,
@@ -35,9 +41,13 @@ const streamMs = 10 * 60_000;
 
 export interface ConsoleParts extends GuardParts, InquiryParts {
   /** The samples of the last hour. */
-  readonly series: Pick<MetricSeries, "describe">;
+  readonly series: Pick<MetricSeries, "describe" | "bytesPerSecond">;
   /** The commands' routes, without guards. */
   readonly control: Hono<ControlEnv>;
+  /** The connection to the other replicas of the fleet. Absent: they are not asked. */
+  readonly link?: FleetAnswersParts["link"] | undefined;
+  /** The abilities of `watchfire dev`. Absent elsewhere: there are no routes for them. */
+  readonly tools?: ConsoleTools | undefined;
   readonly clock: Clock;
   /** Default: bundled from the sources, or embedded in a package. */
   readonly assets?: () => Promise<ConsoleAssets>;
@@ -61,6 +71,11 @@ export async function consoleApp(parts: ConsoleParts): Promise<Hono> {
     c.json({ code: parts.access.newCode(await guard.bearerOf(c)), expiresInSeconds: codeMs / 1000 }),
   );
   app.use("/api/*", guard.knownCallersOnly);
+  const { link } = parts;
+  if (link) {
+    const fleet = () => parts.status().fleet;
+    app.use("/api/*", new FleetAnswers({ link, fleet, own: replicaApi(parts) }).handle);
+  }
   app.route("/api", inquiryRoutes(parts));
   app.route("/api", parts.control);
   app.route("/", await files(parts.assets ?? consoleAssets));
@@ -69,7 +84,22 @@ export async function consoleApp(parts: ConsoleParts): Promise<Hono> {
   return app;
 }
 
-function sessionRoutes({ access, gate }: ConsoleParts, guard: Guard): Hono {
+/** Creates the API as another replica of the fleet asks it: for this replica alone. The first replica has checked the caller's rights. */
+export function replicaApi(parts: ConsoleParts): Hono {
+  const app = new Hono<ControlEnv>();
+  app.use(async (c, next) => {
+    c.set("redact", withoutSecrets);
+    c.set("isPart", true);
+    await next();
+  });
+  app.use(bodyLimit({ maxSize: mostBodyBytes }));
+  app.route("/api", inquiryRoutes(parts));
+  app.route("/api", parts.control);
+  app.onError(answerFailure);
+  return app as unknown as Hono;
+}
+
+function sessionRoutes({ access, gate, tools }: ConsoleParts, guard: Guard): Hono {
   const app = new Hono();
   app.post("/", async (c) => {
     const asked = loginQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
@@ -98,6 +128,7 @@ function sessionRoutes({ access, gate }: ConsoleParts, guard: Guard): Hono {
     const answer: SessionAnswer = {
       who: nameOf(caller),
       mayUpdate: fault === undefined,
+      isDev: tools !== undefined,
       ...(fault && { why: `${fault.detail.what}; ${fault.hint}` }),
     };
     return c.json(answer);
@@ -116,7 +147,7 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
   const app = new Hono();
   const inquiry = new Inquiry(parts);
   const changes = new ChangeFeed(() => parts.status(), parts.clock);
-  app.get("/openapi.json", (c) => c.json(openApi()));
+  app.get("/openapi.json", (c) => c.json(openApi(parts.tools !== undefined)));
   app.get("/overview", (c) => c.json(inquiry.overview()));
   app.get("/functions", (c) => c.json({ functions: parts.status().functions }));
   app.get("/functions/:name", (c, next) => {
@@ -130,6 +161,13 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
     return c.json(parts.series.describe(asked.data));
   });
   app.get("/functions/:name/source", (c) => c.json(inquiry.source(c.req.param("name"))));
+  app.get("/functions/:name/revisions", async (c) => c.json(await inquiry.revisions(c.req.param("name"))));
+  app.get("/functions/:name/time", async (c) => c.json(await inquiry.time(c.req.param("name"))));
+  app.get("/changes", (c) => {
+    const asked = changesQuestionSchema.safeParse(c.req.query());
+    if (!asked.success) return c.json({ error: "the query is function=NAME" }, 400);
+    return c.json(inquiry.changes(asked.data.function));
+  });
   app.get("/sources", (c) => c.json(inquiry.sources()));
   app.get("/runs", async (c) => {
     const asked = runsQuestionSchema.safeParse(c.req.query());
@@ -157,7 +195,30 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
     const letter = describeDeadLetter(await parts.deadLetters().show(c.req.param("id")));
     return c.json(withoutSecrets(letter) as DeadLetterDetail);
   });
-  app.get("/events", (c) => stream(c, changes, parts.clock));
+  // Changes of other replicas are not known here, so the pages of a fleet ask again with each beat.
+  const mayHaveChanged = () => (parts.link && parts.link.others.length > 0 ? topics : []);
+  if (parts.tools) app.route("/dev", devRoutes(parts.tools));
+  app.get("/events", (c) => stream(c, changes, parts.clock, mayHaveChanged));
+  return app;
+}
+
+/** The routes that only the console of `watchfire dev` has. */
+function devRoutes(tools: ConsoleTools): Hono {
+  const app = new Hono();
+  app.get("/", (c) => c.json({ faults: tools.faults(), samples: tools.samples() }));
+  app.post("/apply", async (c) => {
+    const asked = applyQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
+    if (!asked.success) return c.json({ error: 'the body is {"text": "…"}, of YAML' }, 400);
+    if (tools.samples() === undefined)
+      return c.json({ error: "objects are applied to the embedded cluster alone" }, 409);
+    try {
+      return c.json(await tools.apply(asked.data.text));
+    } catch (error) {
+      // With the place in the text, as the terminal prints it.
+      if (error instanceof WatchfireError) return c.json({ error: error.message }, 409);
+      throw error;
+    }
+  });
   return app;
 }
 
@@ -165,8 +226,10 @@ const questionFault = (
   issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
 ): string => issues.map(({ path, message }) => `${path.join(".") || "the query"}: ${message}`).join("; ");
 
-/** Sends what changed, until the page is closed. */
-function stream(c: Context, changes: ChangeFeed, clock: Clock): Response {
+const topics: readonly Topic[] = ["functions", "runs", "sources", "dead-letters"];
+
+/** Sends what changed, until the page is closed. `mayHaveChanged`: topics that are sent with each beat. */
+function stream(c: Context, changes: ChangeFeed, clock: Clock, mayHaveChanged: () => readonly Topic[]): Response {
   if (changes.listening >= mostStreams) return c.json({ error: `${mostStreams} pages are open already` }, 503);
   return streamSSE(c, async (sse) => {
     const closed = new AbortController();
@@ -187,7 +250,7 @@ function stream(c: Context, changes: ChangeFeed, clock: Clock): Response {
           wake = () => beat.abort();
           await pause(clock, beatMs, beat.signal).catch(() => undefined);
         }
-        const topics = [...changed];
+        const topics = changed.size === 0 ? mayHaveChanged() : [...changed];
         changed = new Set();
         if (closed.signal.aborted) break;
         await sse.writeSSE(

@@ -65,7 +65,14 @@ function digestsOf({ functions, sources }: WatchedStatus): Digests {
     ),
     runs: digest(functions.map(({ name, lastEvent, failures }) => [name, lastEvent, failures])),
     sources: digest(
-      sources.map(({ lastByteAgeMs, lastBookmarkAgeMs, awayMs, lastError, ...rest }) => [rest, lastError?.message]),
+      sources.map(
+        ({ lastByteAgeMs, lastBookmarkAgeMs, lastEventAgeMs, receivedBytes, awayMs, lastError, lastList, ...rest }) => [
+          rest,
+          lastError?.message,
+          lastList?.items,
+          lastList?.why,
+        ],
+      ),
     ),
     "dead-letters": digest(
       functions.map(({ name, deadLetters, deadLettersWithoutBody, failures }) => [

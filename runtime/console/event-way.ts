@@ -1,5 +1,5 @@
 import type { FunctionReport } from "../control/function-status/function-report.ts";
-import type { FunctionManifest, NamespaceScope, Trigger } from "../manifest/function.ts";
+import type { FunctionManifest, KeyRule, NamespaceScope, Trigger } from "../manifest/function.ts";
 import { scheduleText } from "../manifest/schedule.ts";
 import type { EventOutcomes } from "../observe/metrics.ts";
 import type { TriggerWay } from "./schemas.ts";
@@ -88,7 +88,7 @@ function stepsOf(trigger: Trigger, held: (why: readonly string[], condition?: st
       : [
           {
             name: "key",
-            rule: key.type === "owner" ? `owner ${key.apiVersion} ${key.kind}` : key.expression,
+            rule: keyWords(key),
             heldBack: held(["key", "keyError"]),
           },
         ]),
@@ -126,3 +126,8 @@ function countsOf(trigger: string, all: readonly EventOutcomes[]): TriggerWay["o
 }
 
 const sum = (all: readonly { readonly count: number }[]): number => all.reduce((total, { count }) => total + count, 0);
+
+function keyWords(key: KeyRule): string {
+  if (key.type === "all") return "all objects";
+  return key.type === "owner" ? `owner ${key.apiVersion} ${key.kind}` : key.expression;
+}

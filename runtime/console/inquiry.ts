@@ -1,12 +1,17 @@
 import { relative } from "node:path";
 import type { z } from "zod";
+import { placeOfFunction } from "../access/account.ts";
 import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { version } from "../base/version.ts";
+import type { SetHistory } from "../catalog/deploy/history.ts";
+import type { Revision } from "../catalog/deploy/revision.ts";
+import type { AuditLog } from "../control/access/audit-log.ts";
 import type { FleetReport } from "../control/fleet-report.ts";
 import { noSuchFunction } from "../control/no-such-function.ts";
 import { describeHistoryRun, historyQuestion } from "../history/run-answer.ts";
 import type { RunHistory } from "../history/run-history.ts";
+import { sourceKey } from "../informer/fanout/source-spec.ts";
 import type { DeadLetterSummary } from "../journal/batch.ts";
 import { deadLetterPageSize } from "../journal/checkpoint.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -18,11 +23,21 @@ import { type AttentionParts, attentionOf } from "./attention.ts";
 import type { WatchedStatus } from "./change-feed.ts";
 import { describeErrorGroup, groupErrors, type Occurrence } from "./error-groups.ts";
 import { eventWays } from "./event-way.ts";
+import { describeTime } from "./function-time.ts";
+import type { MetricSeries } from "./metric-series.ts";
 import { ownersOf, replicasOf, unasked } from "./replicas.ts";
 import { describeAttempt, describeRunDetail, readLines } from "./run-detail.ts";
 import { type RunEventParts, runEvent, saveRunEvent } from "./run-event.ts";
 import { searchRuns } from "./run-search.ts";
-import type { configurationSchema, ErrorDetail, RunDetail, RunEvent, RunsQuestion } from "./schemas.ts";
+import type {
+  configurationSchema,
+  ErrorDetail,
+  FunctionTime,
+  RevisionsAnswer,
+  RunDetail,
+  RunEvent,
+  RunsQuestion,
+} from "./schemas.ts";
 import { usersOf } from "./source-users.ts";
 
 /** Pages of dead letters that are looked at for errors. */
@@ -50,12 +65,23 @@ export interface InquiryParts {
   readonly history?: Pick<RunHistory, "isOn" | "find" | "linesOf" | "received"> | undefined;
   deadLetters(): Pick<DeadLetterService, "list" | "show">;
   outcomesOf(functionName: string): readonly EventOutcomes[];
+  /** Returns the mean duration of a function's attempts since the start, in milliseconds; `undefined` before the first. */
+  meanMsOf(functionName: string): number | undefined;
   /** Describes how the runtime was started, without secrets. */
   configuration(): z.infer<typeof configurationSchema>;
   /** Removes the values of a function's environment. */
   redactData(functionName: string, data: unknown): unknown;
   /** Returns the folder for the fixtures of a function, if the runtime may write them. Default: a browser downloads them. */
   fixtureFolder?(functionName: string): string | undefined;
+  /** The samples of the last hour. */
+  readonly series: Pick<MetricSeries, "bytesPerSecond">;
+  /**
+   * Reads the revisions of a set of deployed functions. `namespace`: that of the set; `undefined` for the runtime's own. Rejects with
+   * WF_DEPLOYED_REFUSED.
+   */
+  revisionsOf(set: string, namespace: string | undefined): Promise<Pick<SetHistory, "current" | "revisions">>;
+  /** The last changes that somebody asked for: of one function, or all. Newest first. */
+  changes(functionName: string | undefined): ReturnType<AuditLog["recent"]>;
   readonly clock: Pick<Clock, "now">;
   /** The text of a function's file as it ran. */
   sourceText(functionName: string, file: string): string | undefined;
@@ -72,18 +98,69 @@ export class Inquiry {
   overview() {
     const status = this.parts.status();
     const { role, functions, sources, fleet, lease } = status;
+    const elsewhere = unasked(fleet);
     const attention = attentionOf(status);
+    const rows = functions.map((report) => {
+      const meanMs = this.parts.meanMsOf(report.name);
+      return meanMs === undefined ? report : { ...report, meanMs };
+    });
     return {
-      ...{ version, role, attention, functions, sources },
+      ...{ version, role, attention, functions: rows, sources },
       ...(fleet && { replicas: replicasOf(fleet) }),
+      ...(elsewhere !== undefined && { elsewhere }),
       ...(role === "standby" && lease?.holder && { holder: lease.holder }),
     };
   }
 
   sources() {
+    const { series } = this.parts;
     const manifests = this.parts.manifests();
     const { sources } = this.parts.status();
-    return { sources: sources.map((source) => ({ ...source, functions: usersOf(source, manifests) })) };
+    return {
+      sources: sources.map(({ receivedBytes, ...source }) => {
+        const { apiVersion = "", kind = "" } = source;
+        const bytesPerSecond = series.bytesPerSecond(sourceKey({ ...source, apiVersion, kind }));
+        const functions = usersOf(source, manifests);
+        return { ...source, functions, ...(bytesPerSecond !== undefined && { bytesPerSecond }) };
+      }),
+    };
+  }
+
+  /** Returns where the time of a function's last attempts goes. */
+  async time(name: string): Promise<FunctionTime> {
+    const { history } = this.parts;
+    return describeTime(history?.isOn ? await history.find({ function: name, limit: mostAttempts }) : []);
+  }
+
+  /** Lists the deployments of a function's set. @throws WatchfireError WF_RUNTIME_NO_FUNCTION, WF_DEPLOYED_REFUSED */
+  async revisions(name: string): Promise<RevisionsAnswer> {
+    const { functions } = this.parts.status();
+    const report = functions.find((each) => each.name === name);
+    if (!report) {
+      throw noSuchFunction(
+        name,
+        functions.map((each) => each.name),
+      );
+    }
+    const { set } = report;
+    if (set === undefined) return { revisions: [] };
+    const place = placeOfFunction(name);
+    const { current, revisions } = await this.parts.revisionsOf(set, place.namespace);
+    return {
+      set,
+      ...(current !== undefined && { current }),
+      revisions: revisions.map((each, index) => describeRevision(each, revisions[index + 1], place.name)),
+    };
+  }
+
+  /** Lists who changed what since the start: of one function, or of all. */
+  changes(name: string | undefined) {
+    const described = this.parts.changes(name).map(({ at, who, verb, set, revision, reason, result, from, ...of }) => {
+      const functions =
+        name === undefined ? (of.functions ?? (of.function === undefined ? [] : [of.function])) : [name];
+      return { at, who, verb, functions, set, revision, reason, result, from };
+    });
+    return { changes: described };
   }
 
   /** @throws WatchfireError WF_RUNTIME_NO_FUNCTION; WF_LEASE_STANDBY if other replicas have it */
@@ -328,6 +405,29 @@ function occurrenceOf(letter: DeadLetterSummary): Occurrence {
     object: letter.namespace === "" ? letter.name : `${letter.namespace}/${letter.name}`,
     stack,
     deadLetter: letter.bodyDropped ? undefined : letter.letter,
+  };
+}
+
+/** Describes one revision, and what it changed of a function. `before`: the revision before, if it is on record. */
+function describeRevision(
+  { number, at, by, git, message, functions }: Revision,
+  before: Revision | undefined,
+  name: string,
+): RevisionsAnswer["revisions"][number] {
+  const codeIn = (of: Pick<Revision, "functions">) => of.functions.find((each) => each.name === name)?.sha256;
+  const [now, then] = [codeIn({ functions }), before && codeIn(before)];
+  const compared = () => {
+    if (now === then) return now === undefined ? "absent" : "unchanged";
+    if (then === undefined) return "added";
+    return now === undefined ? "removed" : "changed";
+  };
+  return {
+    number,
+    at,
+    by: "account" in by ? by.account : `unknown: ${by.unknown}`,
+    ...(git && { commit: git.commit, dirty: git.dirty }),
+    message,
+    change: before ? compared() : number === 1 && now !== undefined ? "added" : "unknown",
   };
 }
 

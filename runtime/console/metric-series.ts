@@ -18,6 +18,17 @@ export interface FunctionCounters {
   readonly waiting: number;
 }
 
+/** The bytes of one source's live changes since the start. */
+interface SourceCounter {
+  readonly key: string;
+  readonly bytes: number;
+}
+
+/** Samples over which a source's rate is taken: those of a minute. */
+const rateSamples = 6;
+/** Sources whose rate is known. */
+const mostSources = 2_000;
+
 /** The counts of each step, the oldest first. */
 interface SampledSeries {
   readonly events: readonly number[];
@@ -67,7 +78,10 @@ class SampleRings {
 /** The counts of the last hour, one sample each 10 seconds, for plots. Nothing on an event's path calls it. */
 export class MetricSeries {
   private readonly read: () => readonly FunctionCounters[];
+  private readonly readSources: () => readonly SourceCounter[];
   private readonly clock: Clock;
+  /** The last readings of each source, oldest first. */
+  private sources = new Map<string, readonly { readonly at: number; readonly bytes: number }[]>();
   private readonly rings = new Map<string, SampleRings>();
   private readonly sum = new SampleRings();
   /** Number of samples so far. */
@@ -75,8 +89,13 @@ export class MetricSeries {
   private sampledAt = 0;
   private timer: Timer | undefined;
 
-  constructor(read: () => readonly FunctionCounters[], clock: Clock) {
+  constructor(
+    read: () => readonly FunctionCounters[],
+    clock: Clock,
+    readSources: () => readonly SourceCounter[] = () => [],
+  ) {
     this.read = read;
+    this.readSources = readSources;
     this.clock = clock;
   }
 
@@ -94,6 +113,7 @@ export class MetricSeries {
   sample(): void {
     const number = this.count++;
     this.sampledAt = this.clock.now();
+    this.sampleSources();
     const counters = this.read();
     const present = new Set(counters.map(({ name }) => name));
     for (const [name, rings] of this.rings) {
@@ -114,6 +134,26 @@ export class MetricSeries {
       rings?.add(number, each);
     }
     this.sum.add(number, whole);
+  }
+
+  /** Returns the bytes a second of a source's live changes in the last minute; `undefined` if there is one reading at most. */
+  bytesPerSecond(key: string): number | undefined {
+    const readings = this.sources.get(key) ?? [];
+    const [first, last] = [readings[0], readings.at(-1)];
+    if (!first || !last || last.at <= first.at) return undefined;
+    return ((last.bytes - first.bytes) * 1000) / (last.at - first.at);
+  }
+
+  private sampleSources(): void {
+    const at = this.clock.monotonic();
+    const next: typeof this.sources = new Map();
+    for (const { key, bytes } of this.readSources().slice(0, mostSources)) {
+      const before = this.sources.get(key) ?? [];
+      // Counts begin again with a source.
+      const isSame = (before.at(-1)?.bytes ?? 0) <= bytes;
+      next.set(key, [...(isSame ? before.slice(-rateSamples) : []), { at, bytes }]);
+    }
+    this.sources = next;
   }
 
   /** Returns the last samples: of one function, or of each and their sum. */

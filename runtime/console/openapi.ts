@@ -8,8 +8,8 @@ const jsonOf = (schema: z.ZodType, io: "input" | "output" = "output") => {
   return { "application/json": { schema: rest } };
 };
 
-/** Describes `/api` in OpenAPI 3.1, made from the schemas of its questions and answers. */
-export function openApi(): object {
+/** Describes `/api` in OpenAPI 3.1, made from the schemas of its questions and answers. `isDev`: with the routes of `watchfire dev`. */
+export function openApi(isDev: boolean): object {
   const paths: Record<string, Record<string, object>> = {
     "/api/events": {
       get: {
@@ -19,6 +19,7 @@ export function openApi(): object {
     },
   };
   for (const route of apiRoutes) {
+    if (route.isDev && !isDev) continue;
     const path = `/api${route.path}`;
     paths[path] = { ...paths[path], [route.method]: operationOf(route) };
   }

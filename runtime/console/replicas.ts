@@ -1,7 +1,7 @@
 import type { FleetReport } from "../control/fleet-report.ts";
 import type { ReplicaRow } from "./schemas.ts";
 
-/** Lists the replicas of a fleet that have slots, the reporting one first. Replicas do not ask each other. */
+/** Lists the replicas of a fleet that have slots, the reporting one first. Only that one has answered so far. */
 export function replicasOf({ replica, slots }: FleetReport): ReplicaRow[] {
   const owners = Map.groupBy(
     slots.filter(({ owner }) => owner !== ""),
@@ -20,18 +20,29 @@ export function replicasOf({ replica, slots }: FleetReport): ReplicaRow[] {
   );
 }
 
-/** Describes which replicas an answer leaves out; `undefined` if it covers everything. */
-export function unasked(fleet: FleetReport | undefined): string | undefined {
-  const others = fleet ? replicasOf(fleet).filter(({ answers }) => !answers) : [];
+/**
+ * Describes which replicas an answer leaves out; `undefined` if it covers everything.
+ * @param answered the replicas whose answers are in it; default: the reporting one
+ * @param silent why further ones did not answer
+ */
+export function unasked(
+  fleet: FleetReport | undefined,
+  answered: ReadonlySet<string> = new Set(fleet ? [fleet.replica] : []),
+  silent: ReadonlyMap<string, string> = new Map(),
+): string | undefined {
+  const owners = fleet ? replicasOf(fleet).map(({ name }) => name) : [];
+  const missing = [...new Set([...owners, ...silent.keys()])].filter((name) => !answered.has(name)).sort();
   const free = fleet?.slots.filter(({ owner, functions }) => owner === "" && functions.length > 0) ?? [];
   const parts = [
-    ...(others.length === 0
-      ? []
-      : [`${others.map(({ name }) => name).join(", ")} did not answer, because replicas do not ask each other`]),
+    ...missing.map((name) => `${name} did not answer: ${silent.get(name) ?? "it was not asked"}`),
     ...(free.length === 0 ? [] : [`slots ${free.map(({ slot }) => slot).join(", ")} are with no replica`]),
   ];
   return parts.length === 0 ? undefined : parts.join("; ");
 }
+
+/** Whether the reporting replica runs a function, or a shard of it. */
+export const runsHere = ({ replica, slots }: FleetReport, name: string): boolean =>
+  slots.some(({ owner, functions }) => owner === replica && functions.includes(name));
 
 /** Returns the replicas that run a function, without the reporting one. */
 export const ownersOf = ({ replica, slots }: FleetReport, name: string): string[] => [

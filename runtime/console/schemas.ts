@@ -21,28 +21,42 @@ export type Attention = z.infer<typeof attentionSchema>;
 
 const sourceSchema = statusAnswerSchema.shape.sources.unwrap().element.extend({
   lastBookmarkAgeMs: z.number().optional(),
+  lastEventAgeMs: z.number().optional(),
+  /** Rate of live changes in the last minute. Absent until it is known. */
+  bytesPerSecond: z.number().optional(),
   reconnects: z.number().optional(),
+  /** The last complete list, and why it was read. */
+  lastList: z.object({ ageMs: z.number(), items: z.number(), tookMs: z.number(), why: z.string() }).optional(),
   lastError: z.object({ cause: z.string(), message: z.string(), ageMs: z.number() }).optional(),
   /** The functions that read it. */
   functions: z.array(z.string()).optional(),
+  /** The replica that reads it, in a fleet. */
+  replica: z.string().optional(),
 });
 
-export const sourcesAnswerSchema = z.object({ sources: z.array(sourceSchema) });
+/** Describes which replicas or shards are not part of an answer. */
+const elsewhere = z.string().optional();
 
-export const functionsAnswerSchema = z.object({ functions: z.array(functionReportSchema) });
+export const sourcesAnswerSchema = z.object({ sources: z.array(sourceSchema), elsewhere });
+
+/** `meanMs`: mean duration of its attempts since the start, in milliseconds. */
+const functionRowSchema = functionReportSchema.extend({ meanMs: z.number().optional() });
+export type FunctionRow = z.infer<typeof functionRowSchema>;
+
+export const functionsAnswerSchema = z.object({ functions: z.array(functionRowSchema), elsewhere });
 
 const replicaSchema = z.object({
   name: z.string(),
   slots: z.array(z.number()),
   functions: z.array(z.string()),
-  /** True for the replica that answers. The others were not asked. */
+  /** True if its answer is part of this one. */
   answers: z.boolean(),
 });
 export type ReplicaRow = z.infer<typeof replicaSchema>;
 
 export const overviewSchema = z.object({
   version: z.string(),
-  /** The replicas of a fleet that have slots, this one first. Absent without a fleet. */
+  /** The replicas of a fleet, this one first. Absent without a fleet. */
   replicas: z.array(replicaSchema).optional(),
   /** The replica that holds the Lease, on a standby. */
   holder: z.string().optional(),
@@ -87,6 +101,20 @@ export const functionDetailSchema = z.object({
   /** The manifest as understood, with all defaults; without the values of `env`. Absent if it could not be read. */
   manifest: z.record(z.string(), z.unknown()).optional(),
 });
+
+/** The share of each part in the time of a function's last attempts, on average, in milliseconds. */
+export const functionTimeSchema = z.object({
+  /** Number of attempts that were looked at. 0 if no attempt is on record. */
+  runs: z.number(),
+  /** From the event's arrival to the start of the attempt. */
+  waitedMs: z.number(),
+  tookMs: z.number(),
+  slowestMs: z.number(),
+  cpuMs: z.number(),
+  /** The calls that take longest, by kind or host: their number, the mean of one, and the share of one attempt. */
+  calls: z.array(z.object({ name: z.string(), count: z.number(), meanMs: z.number(), ofRunMs: z.number() })),
+});
+export type FunctionTime = z.infer<typeof functionTimeSchema>;
 
 export const sourceAnswerSchema = z.object({
   /** The handler's file, and its text as it runs. Absent if the code is not loaded. */
@@ -196,6 +224,66 @@ export const configurationSchema = z.object({
   /** The place where it runs, and its cluster. */
   place: z.record(z.string(), z.string()),
   limits: z.record(z.string(), z.object({ value: z.number(), unit: z.string() })),
+  /** The data folder's files, and its volume, in bytes. Sizes of the volume are absent if the system does not say. */
+  disk: z.object({
+    files: z.array(z.object({ name: z.string(), bytes: z.number() })),
+    size: z.number().optional(),
+    free: z.number().optional(),
+  }),
+});
+
+export const revisionsAnswerSchema = z.object({
+  /** The set that the function was deployed with. Absent if its code is of a folder. */
+  set: z.string().optional(),
+  /** The number of the deployed revision, if it has a record. */
+  current: z.number().optional(),
+  /** Newest first. */
+  revisions: z.array(
+    z.object({
+      number: z.number(),
+      /** ISO 8601; `null` if it is not known. */
+      at: z.string().nullable(),
+      /** The account, or why it is not known. */
+      by: z.string(),
+      commit: z.string().optional(),
+      /** The work tree had changes that were not committed. */
+      dirty: z.boolean().optional(),
+      message: z.string(),
+      /** Its change of the function, compared with the revision before; `unknown` if that is not on record. */
+      change: z.enum(["added", "changed", "removed", "unchanged", "absent", "unknown"]),
+    }),
+  ),
+});
+export type RevisionsAnswer = z.infer<typeof revisionsAnswerSchema>;
+
+/** The further answers of `watchfire dev`, which no other runtime has. */
+export const devAnswerSchema = z.object({
+  /** The present faults of types, as they were printed. */
+  faults: z.array(z.object({ function: z.string().optional(), text: z.string() })),
+  /** The sample files. Absent if objects cannot be applied. */
+  samples: z.array(z.object({ file: z.string(), text: z.string() })).optional(),
+});
+export const applyQuestionSchema = z.strictObject({ text: z.string().min(1).max(200_000) });
+export const applyAnswerSchema = z.object({ applied: z.array(z.string()), warnings: z.array(z.string()) });
+
+export const changesQuestionSchema = z.strictObject({ function: z.string().max(253).optional() });
+export const changesAnswerSchema = z.object({
+  /** Newest first: those since the start, as many as are in memory. */
+  changes: z.array(
+    z.object({
+      /** ISO 8601. */
+      at: z.string(),
+      who: z.string(),
+      verb: z.string(),
+      /** The changed functions. Only the one that was asked for, if one was. */
+      functions: z.array(z.string()),
+      set: z.string().optional(),
+      revision: z.number().optional(),
+      reason: z.string().optional(),
+      result: z.string(),
+      from: z.string().optional(),
+    }),
+  ),
 });
 
 export const seriesQuestionSchema = z.strictObject({
@@ -285,6 +373,8 @@ export const sessionQuestionSchema = z.strictObject({ function: z.string().max(2
 export const sessionAnswerSchema = z.object({
   who: z.string(),
   mayUpdate: z.boolean(),
+  /** The runtime is that of `watchfire dev`. */
+  isDev: z.boolean().optional(),
   /** The missing right, and how to get it. Absent if they may. */
   why: z.string().optional(),
 });

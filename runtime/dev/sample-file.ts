@@ -23,8 +23,11 @@ export interface SampleObject {
 }
 
 /** Reads the objects of a YAML file, in order. @throws WatchfireError WF_DEV_SAMPLE, with the place */
-export function readSamples(file: string): SampleObject[] {
-  return readDocuments(textOf(file), file).map((document) => {
+export const readSamples = (file: string): SampleObject[] => readObjects(textOf(file), file);
+
+/** Reads the objects of a YAML text, in order. `file`: its name in faults. @throws WatchfireError WF_DEV_SAMPLE, with the place */
+export function readObjects(text: string, file: string): SampleObject[] {
+  return readDocuments(text, file).map((document) => {
     const [broken] = document.faults;
     if (broken) throw new WatchfireError("WF_DEV_SAMPLE", broken.detail);
     const fault: SampleObject["fault"] = (path, what, hint) =>

@@ -89,20 +89,31 @@ export async function emitSamples(
   stamp: string,
   warned: Warned,
 ): Promise<string[]> {
+  const samples = samplesBeside(manifestFiles).flatMap(readSamples);
+  return emitObjects(samples, transport, discovery, stamp, warned);
+}
+
+/** Applies objects in order, as `emitSamples` does. Returns their names. @throws WatchfireError WF_DEV_SAMPLE */
+export async function emitObjects(
+  samples: readonly SampleObject[],
+  transport: KubeTransport,
+  discovery: Discovery,
+  stamp: string,
+  warned: Warned,
+): Promise<string[]> {
   const emitted: string[] = [];
-  for (const file of samplesBeside(manifestFiles)) {
-    for (const sample of readSamples(file)) {
-      const { metadata } = sample.object;
-      const annotations = { ...(metadata.annotations as object | undefined), [emittedAnnotation]: stamp };
-      const object = { ...sample.object, metadata: { ...metadata, annotations } };
-      await apply({ ...sample, object }, transport, discovery, warned);
-      emitted.push(`${object.kind} ${metadata.name}`);
-    }
+  for (const sample of samples) {
+    const { metadata } = sample.object;
+    const annotations = { ...(metadata.annotations as object | undefined), [emittedAnnotation]: stamp };
+    const object = { ...sample.object, metadata: { ...metadata, annotations } };
+    await apply({ ...sample, object }, transport, discovery, warned);
+    emitted.push(`${object.kind} ${metadata.name}`);
   }
   return emitted;
 }
 
-const samplesBeside = (manifestFiles: readonly string[]): string[] =>
+/** Returns the sample files next to the manifests. */
+export const samplesBeside = (manifestFiles: readonly string[]): string[] =>
   [...new Set(manifestFiles.map((file) => join(dirname(file), sampleFile)))].filter(existsSync);
 
 /** Whether an object of the file does not exist. */

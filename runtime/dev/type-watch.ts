@@ -29,6 +29,13 @@ export interface TypeWatchOptions {
   readonly log: Pick<Logger, "info" | "warn">;
 }
 
+/** A fault of a check. */
+interface TypeFault {
+  readonly function?: string;
+  /** The message, and the lines of the file. */
+  readonly text: string;
+}
+
 /**
  * Warns about type errors while the code runs all the same. One check runs at a time; each error is reported once while it lasts.
  */
@@ -38,6 +45,8 @@ export class TypeWatch {
   private checking = false;
   private stale = false;
   private logged = new Set<string>();
+  /** The present faults as they were logged, each with its function and its code. */
+  faults: readonly TypeFault[] = [];
 
   constructor(options: TypeWatchOptions) {
     this.options = options;
@@ -66,6 +75,7 @@ export class TypeWatch {
   private async look(): Promise<void> {
     const { check, functions, signal, log } = this.options;
     const now = new Set<string>();
+    const faults: TypeFault[] = [];
     try {
       const checked = functions();
       const handlers = checked.map(({ handler }) => handler);
@@ -73,8 +83,9 @@ export class TypeWatch {
         const owner = checked.find(({ handler }) => isBelow(dirname(handler), fault.detail.place?.file ?? ""));
         if (owner?.isBroken) continue;
         now.add(fault.message);
-        if (this.logged.has(fault.message)) continue;
         const error = [fault.message, frameOf(fault)].filter((part) => part !== undefined).join("\n");
+        faults.push({ ...(owner && { function: owner.name }), text: error });
+        if (this.logged.has(fault.message)) continue;
         log.warn({ ...(owner && { function: owner.name }), error }, "type errors found, the code runs anyway");
       }
       if (this.logged.size > 0 && now.size === 0) log.info({}, "no type errors any more");
@@ -82,9 +93,11 @@ export class TypeWatch {
       if (signal.aborted) return;
       if (!(error instanceof WatchfireError)) throw error;
       now.add(error.message);
+      faults.push({ text: error.message });
       if (!this.logged.has(error.message)) log.warn({ error: error.message }, "types are not checked");
     }
     this.logged = now;
+    this.faults = faults;
   }
 }
 

@@ -5,6 +5,7 @@ import {
   isMap,
   isNode,
   isPair,
+  isScalar,
   isSeq,
   type Node,
   visit,
@@ -53,6 +54,9 @@ function syntaxFault(
   return fault(first.pos[0], `not valid YAML: ${lowerFirst(first.message)}`);
 }
 
+/** In quotes `<<` is a name like any other. */
+const isMergeKey = (key: unknown): boolean => isScalar(key) && key.type === "PLAIN" && keyOf(key) === "<<";
+
 function lastQuote(document: Document.Parsed): number | undefined {
   let at: number | undefined;
   visit(document, {
@@ -81,7 +85,12 @@ class Structure {
 
   /** Returns the number of nodes that a node expands to, aliases included. */
   measure(node: unknown, path: Path): number {
-    if (isPair(node)) return this.measure(node.key, path) + this.measure(node.value, [...path, keyOf(node.key)]);
+    if (isPair(node)) {
+      const at = [...path, keyOf(node.key)];
+      const size = this.measure(node.key, path) + this.measure(node.value, at);
+      if (isMergeKey(node.key)) this.mergeSource(node.value, at);
+      return size;
+    }
     if (!isNode(node)) return 0;
     if (isAlias(node)) return this.alias(node.source, node, path);
     if (node.anchor) this.anchors.set(node.anchor, node);
@@ -95,6 +104,26 @@ class Structure {
     }
     this.sizes.set(node, size);
     return size;
+  }
+
+  /** Only maps can be merged. An alias that refers to nothing has a fault already. */
+  private mergeSource(node: unknown, path: Path): void {
+    const source = this.target(node);
+    for (const each of isSeq(source) ? source.items : [source]) {
+      const one = this.target(each);
+      if (one === undefined || isMap(one)) continue;
+      this.fault(
+        isNode(each) ? each : one,
+        path,
+        "`<<` merges only maps",
+        "name a map, such as *base, or a list of maps",
+      );
+    }
+  }
+
+  private target(node: unknown): Node | undefined {
+    if (isAlias(node)) return this.anchors.get(node.source);
+    return isNode(node) ? node : undefined;
   }
 
   private alias(name: string, node: Node, path: Path): number {

@@ -69,7 +69,7 @@ function parse(text: string, file: string, { schema, lenient = false }: Partial<
     stringKeys: true,
     intAsBigInt: true,
   };
-  const parsed = parseAllDocuments(text, { ...options, ...schema });
+  const parsed = parseAllDocuments(text, { ...options, merge: true, ...schema });
   return (Array.isArray(parsed) ? parsed : []).map((document) => new ParsedDocument(document, lines, file, lenient));
 }
 

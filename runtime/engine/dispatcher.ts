@@ -1,4 +1,3 @@
-import type { Clock, Random } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import type { ResourceVersion } from "../base/resource-version.ts";
 import type { DeadLetter } from "../journal/batch.ts";
@@ -9,8 +8,7 @@ import type { FunctionManifest } from "../manifest/function.ts";
 import { WrittenBodies } from "./account/loop-time.ts";
 import { Commits, type DeadLetterCommand } from "./commit/commits.ts";
 import type { BodyRoom } from "./commit/deferred-rows.ts";
-import type { Look, Runner } from "./delivery/delivery.ts";
-import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
+import type { Look } from "./delivery/delivery.ts";
 import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
 import { loadFunction } from "./load-function.ts";
 import { StartedBefore } from "./redelivery/started-before.ts";
@@ -20,6 +18,7 @@ import type { Shard } from "./state/sharding.ts";
 import { Subscribers } from "./state/subscribers.ts";
 import { Budget, heapQuarter } from "./work/budget.ts";
 import { FairScheduler } from "./work/fair-scheduler.ts";
+import type { SharedParts } from "./work/reconciling.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./work/spill.ts";
 import { WaitingOnDisk } from "./work/waiting-on-disk.ts";
 
@@ -33,14 +32,8 @@ export interface UnloadedCounts {
   readonly letterStock: DeadLetterStock;
 }
 
-interface DispatcherOptions {
+interface DispatcherOptions extends SharedParts {
   readonly store: Checkpoint;
-  readonly runner: Runner;
-  readonly clock: Clock;
-  /** Spreads retries. */
-  readonly random: Random;
-  readonly observer: EngineObserver;
-  readonly log: EngineLog;
   /** The limit on each function's events in memory, beyond which they go to disk. Default: 1000 events or 32 MiB. */
   readonly memoryLimit?: MemoryLimit;
   /** The limit on the bytes of all functions' bodies in memory. Default: a quarter of the heap's limit. */
@@ -122,7 +115,7 @@ export class Dispatcher implements Replayer {
    * ago.
    */
   static async open(options: DispatcherOptions): Promise<Dispatcher> {
-    const { store, clock, observer, log, bodyRoom, permitted = () => true, onLost = () => {} } = options;
+    const { store, clock, observer, log, bodyRoom, permitted, onLost = () => {} } = options;
     const { letterPrefix, letterCommand } = options;
     const retirement = new Retirement(options);
     await retirement.purge();

@@ -1,26 +1,64 @@
 import type { Clock } from "../base/clock.ts";
 import type { ResourceVersion } from "../base/resource-version.ts";
 import { type Change, type ObjectMeta, objectKey } from "../informer/scan/change.ts";
-import type { Cursor, DeadLetter } from "../journal/batch.ts";
+import type { DeadLetter, SpilledEvent } from "../journal/batch.ts";
 import type { DeadLetterLimit, DeadLetterStock } from "../journal/dead-letter-stats.ts";
 import { replayedEvent } from "../journal/dead-letters.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { LoopAccount, WrittenBodies } from "./account/loop-time.ts";
 import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
+import { eventId } from "./delivery/delivery.ts";
 import type { EngineObserver } from "./delivery/observer.ts";
-import type { HeldBackCount, History, PastRun } from "./history/history.ts";
-import { type Concern, concernOf } from "./intake/passing.ts";
+import type { WakesNext } from "./filter/key-rule.ts";
+import type { FilteredEvent, HeldBackCount, History, PastRun } from "./history/history.ts";
 import type { Subscription } from "./intake/subscription.ts";
-import { type SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
-import { mostReported, type ObjectReport, type ScheduleReport } from "./object-report.ts";
-import { type PastEvent, type Redelivery, redeliver } from "./replay.ts";
+import type { SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
 import type { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
-import type { KnownObjects } from "./state/known-objects.ts";
+import type { Preview } from "./state/known-objects.ts";
 import type { Shard } from "./state/sharding.ts";
 import { type EventMaker, withUid } from "./work/event.ts";
 import type { EventQueue } from "./work/event-queue.ts";
+import type { LaneReport } from "./work/lane.ts";
 import type { Reconciling } from "./work/reconciling.ts";
+
+/** The state of one object under one trigger, for a user who asks why a handler did not receive it. */
+export interface ObjectReport {
+  /** The trigger's position in the object's namespace; `undefined` if it does not read that namespace. */
+  readonly position: { readonly lowWaterMark: ResourceVersion | undefined; readonly ready: boolean } | undefined;
+  /** Whether it belongs to another shard; `undefined` for a function without shards. */
+  readonly isElsewhere?: boolean | undefined;
+  /** The object's state after all waiting events; `undefined` if the trigger never saw it, or forgot it. */
+  readonly known: { readonly resourceVersion: ResourceVersion; readonly deleted: boolean } | undefined;
+  /** Whether no state of it is stored, because the conditions held for no state that was received. */
+  readonly hasNeverMatched: boolean;
+  /** The object's events that wait in memory; `undefined` if no event does. */
+  readonly lane: LaneReport | undefined;
+  /** Whether an event of it waits, in memory or on disk. */
+  readonly waits: boolean;
+  /** The object's share of the trigger's last ones, newest first. */
+  readonly filtered: readonly FilteredEvent[];
+  readonly runs: readonly PastRun[];
+  /** The verdict on an event with the object's current state; `undefined` if the object was not fetched. */
+  readonly next: Preview | undefined;
+  /** In mode Reconcile, the keys that such an event would wake; `undefined` if the object was not fetched. */
+  readonly wakes?: WakesNext | undefined;
+}
+
+/** The number of the object's filtered events, and of its runs, in a report. */
+export const mostReported = 5;
+
+/** The runs of a schedule, as far as dispatch knows them. */
+export interface ScheduleReport {
+  /** Whether another shard has it. */
+  readonly isElsewhere: boolean;
+  /** The begin of the next run, in epoch milliseconds; `undefined` if there is no next run. */
+  readonly next: number | undefined;
+  /** Whether a run waits, or is in progress. */
+  readonly isBusy: boolean;
+  /** Newest first. */
+  readonly runs: readonly PastRun[];
+}
 
 /** The number of keys that are to run, now or later. */
 export interface KeyCounts {
@@ -76,10 +114,9 @@ export interface FunctionStatus {
 }
 
 interface FunctionDispatchParts {
-  readonly manifest: FunctionManifest;
+  readonly name: string;
   /** By trigger. */
-  readonly known: ReadonlyMap<string, KnownObjects>;
-  readonly cursors: readonly Cursor[];
+  readonly scopes: ReadonlyMap<string, TriggerScope>;
   readonly queue: EventQueue;
   readonly time: LoopAccount;
   /** In mode Reconcile: wakes and runs the keys. */
@@ -94,8 +131,6 @@ interface FunctionDispatchParts {
   readonly written: WrittenBodies;
   readonly clock: Clock;
   readonly observer: EngineObserver;
-  /** Limit for bodies of a list that wait for its end, in bytes. */
-  readonly listLimit: number;
   /** Whether the last writes before the start may be missing. */
   readonly lostWrites: boolean;
   readonly letterStock: () => DeadLetterStock;
@@ -108,36 +143,10 @@ interface FunctionDispatchParts {
 export class FunctionDispatch {
   readonly name: string;
   private readonly parts: FunctionDispatchParts;
-  /** Both by trigger. */
-  private readonly concern: ReadonlyMap<string, Concern>;
-  private readonly scopes: ReadonlyMap<string, TriggerScope>;
 
   constructor(parts: FunctionDispatchParts) {
-    this.name = parts.manifest.name;
+    this.name = parts.name;
     this.parts = parts;
-    parts.queue.start();
-    for (const schedule of parts.schedules) schedule.begin();
-    const { shard, time } = parts;
-    parts.written.add(parts.known.values(), time);
-    this.concern = new Map([...parts.known].map(([trigger, objects]) => [trigger, concernOf(objects, shard, time)]));
-    const scopeOf = (objects: KnownObjects) => {
-      const cursors = parts.cursors.filter((cursor) => cursor.view === objects.id);
-      return new TriggerScope({ ...parts, objects, cursors, concerns: this.concernOf(objects.trigger.name) });
-    };
-    this.scopes = new Map([...parts.known].map(([trigger, objects]) => [trigger, scopeOf(objects)]));
-    if (parts.reconciling) this.reconcile(parts.reconciling);
-  }
-
-  private reconcile(reconciling: Reconciling): void {
-    const { queue } = this.parts;
-    const scope = this.scope(reconciling.trigger);
-    const objects = this.objects(reconciling.trigger);
-    reconciling.keys.start({
-      isSettledIn: (namespace) => scope.isSettled(namespace),
-      isInLane: (key) => queue.holds(objects, key),
-      pump: () => queue.pump(),
-    });
-    reconciling.resync.start();
   }
 
   /** Returns the subscriber for one of a trigger's sources; the same one for the same source. */
@@ -147,7 +156,7 @@ export class FunctionDispatch {
 
   /** Whether an object belongs to this instance, and not only to another shard. */
   concerns(trigger: string, change: Change): boolean {
-    return this.concernOf(trigger)(withUid(change, this.objects(trigger).resource));
+    return this.scope(trigger).concerns(change);
   }
 
   /** Whether to trust a complete list of a trigger's namespaces, and call `retain` with it. */
@@ -198,7 +207,7 @@ export class FunctionDispatch {
   get hasUnpersistedRisk(): boolean {
     const { lostWrites, queue } = this.parts;
     if (!lostWrites) return false;
-    const scopes = [...this.scopes.values()].filter(({ readsNothing }) => !readsNothing);
+    const scopes = [...this.parts.scopes.values()].filter(({ readsNothing }) => !readsNothing);
     if (scopes.length > 0 && this.subscriptions.length === 0) return true;
     if (scopes.some(({ hasUnpersistedRisk }) => hasUnpersistedRisk)) return true;
     return queue.hasUnpersistedRisk;
@@ -207,7 +216,7 @@ export class FunctionDispatch {
   /** Stops accepting events and beginning attempts. Resolves when nothing runs. */
   async stop(): Promise<void> {
     for (const subscription of this.subscriptions) subscription.close();
-    for (const scope of this.scopes.values()) scope.close();
+    for (const scope of this.parts.scopes.values()) scope.close();
     for (const schedule of this.parts.schedules) schedule.close();
     const { queue, reconciling } = this.parts;
     reconciling?.resync.stop();
@@ -221,9 +230,10 @@ export class FunctionDispatch {
 
   /** Releases its resources when it is unloaded, after it has stopped. */
   close(): void {
-    const { known, written, time } = this.parts;
-    written.remove(known.values());
-    for (const objects of known.values()) objects.close();
+    const { scopes, written, time } = this.parts;
+    const known = [...scopes.values()].map(({ objects }) => objects);
+    written.remove(known);
+    for (const objects of known) objects.close();
     time.close();
   }
 
@@ -236,11 +246,60 @@ export class FunctionDispatch {
   }
 
   /**
-   * Delivers an object's current state to the handler again, in its turn. `again` is the past event of that state to repeat; by
-   * default a new one is made. It is on record once `saved` has resolved.
+   * Puts an object's state at the end of its lane, as a replay. The event is flagged as redelivered, does not change the known
+   * objects, and is on record once `saved` has resolved. The state must be the known one, without waiting events. Otherwise its
+   * own event could follow, under the same id and without a flag.
+   * @param again the past event of that state to repeat. Default: a new event.
    */
-  redeliver(trigger: string, change: Change, again?: PastEvent): Redelivery {
-    return redeliver(this.objects(trigger), change, this.parts, again);
+  redeliver(trigger: string, given: Change, again?: Pick<PastRun, "id" | "type">): Redelivery {
+    const { objects } = this.scope(trigger);
+    const change = withUid(given, objects.resource);
+    const { meta, body } = change;
+    const key = objectKey(meta);
+    if (!objects.isIdle(key)) return "waits";
+    const state = objects.stateAfterQueue(key);
+    if (objects.hasNeverMatched(key) && !objects.matches(key, body)) return "filtered";
+    if (!state || state.deleted || state.uid !== meta.uid) return "news";
+    if (state.resourceVersion !== meta.resourceVersion) return "news";
+    const { events } = objects.trigger;
+    const type = again?.type ?? (["Modified", "Added"] as const).find((each) => events.includes(each));
+    if (!type || !(again || objects.matches(key, body))) return "filtered";
+    const { queue, maker, clock } = this.parts;
+    if (!queue.takesReplay(body.length)) return "full";
+    const { namespace, name, uid, resourceVersion } = meta;
+    const epoch = objects.epochOf(key);
+    const identity = {
+      trigger: objects.identity,
+      type,
+      uid,
+      resourceVersion,
+      lastKnown: false,
+      selective: false,
+      epoch,
+    };
+    const event: SpilledEvent = {
+      kind: "event",
+      view: objects.id,
+      function: objects.functionName,
+      trigger: objects.trigger.name,
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+      type,
+      id: again?.id ?? eventId(identity),
+      flags: {},
+      deletedBy: resourceVersion,
+      body,
+      oldBody: undefined,
+      form: objects.form.ofEvents,
+      receivedAt: clock.now(),
+      sequence: maker.nextSequence(),
+      replayed: true,
+      redelivered: true,
+    };
+    queue.acceptSpilled(event);
+    return "queued";
   }
 
   /** Resolves when everything accepted until now is on disk. */
@@ -292,7 +351,7 @@ export class FunctionDispatch {
   }
 
   private get readsNothing(): boolean {
-    return [...this.scopes.values()].every((scope) => scope.readsNothing);
+    return [...this.parts.scopes.values()].every((scope) => scope.readsNothing);
   }
 
   /** Its last attempts that ended by themselves, 200 at most, newest first. */
@@ -303,7 +362,7 @@ export class FunctionDispatch {
   /** Returns what is known of an object under a trigger. `seen` is its current state, if the API server was asked. */
   async object(trigger: string, meta: Pick<ObjectMeta, "namespace" | "name">, seen?: Change): Promise<ObjectReport> {
     const { queue, history, reconciling } = this.parts;
-    const objects = this.objects(trigger);
+    const { objects } = this.scope(trigger);
     const key = objectKey(meta);
     const isOfIt = (event: { trigger: string; key: string }) => event.trigger === trigger && event.key === key;
     const body = reconciling && (seen?.body ?? (await objects.lastBody(key)));
@@ -339,7 +398,7 @@ export class FunctionDispatch {
   ): boolean {
     if (!shard.mayOwnIn(meta.namespace)) return true;
     if (seen) return !this.concerns(trigger, seen);
-    return this.objects(trigger).trigger.key === undefined && !shard.owns(objectKey(meta));
+    return this.scope(trigger).objects.trigger.key === undefined && !shard.owns(objectKey(meta));
   }
 
   /** Returns the last runs of a schedule, newest first. The runs of another shard's schedule are not known here. */
@@ -367,23 +426,11 @@ export class FunctionDispatch {
   }
 
   private get subscriptions(): readonly Subscription[] {
-    return [...this.scopes.values()].flatMap((scope) => [...scope.subscriptions]);
-  }
-
-  private concernOf(trigger: string): Concern {
-    const concern = this.concern.get(trigger);
-    if (!concern) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
-    return concern;
-  }
-
-  private objects(trigger: string): KnownObjects {
-    const objects = this.parts.known.get(trigger);
-    if (!objects) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
-    return objects;
+    return [...this.parts.scopes.values()].flatMap((scope) => [...scope.subscriptions]);
   }
 
   private scope(trigger: string): TriggerScope {
-    const scope = this.scopes.get(trigger);
+    const scope = this.parts.scopes.get(trigger);
     if (!scope) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
     return scope;
   }
@@ -408,3 +455,15 @@ function withKeys(
 
 const earlier = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+
+/** The result of a request to deliver an object again. */
+export type Redelivery =
+  | "queued"
+  /** An event of it waits already. */
+  | "waits"
+  /** The trigger has not handled this state yet: the state's own event, or a list, is in progress. */
+  | "news"
+  /** The trigger's conditions do not hold for it, or it subscribes to deletions alone. */
+  | "filtered"
+  /** There is no room for waiting events. */
+  | "full";

@@ -1,22 +1,19 @@
-import type { Clock, Random } from "../base/clock.ts";
 import { type KeyHeader, runSequence, type SpillHeader } from "../journal/batch.ts";
-import type { Checkpoint, StoredView } from "../journal/checkpoint.ts";
+import { type Checkpoint, type StoredView, spillByTurns } from "../journal/checkpoint.ts";
 import { OfflineReplayer } from "../journal/dead-letters.ts";
-import { spillByTurns } from "../journal/spill-by-turns.ts";
-import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import type { Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import { hasNoObjects, resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
 import type { WrittenBodies } from "./account/loop-time.ts";
 import { BatchingRunner } from "./batch/batching-runner.ts";
-import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
-import { epochOf, type Look, type Runner, uidOf } from "./delivery/delivery.ts";
-import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
-import { editsOnRecord } from "./edits-on-record.ts";
+import { epochOf, uidOf } from "./delivery/delivery.ts";
 import { Filter } from "./filter/filter.ts";
 import { KeyOf } from "./filter/key-rule.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { History } from "./history/history.ts";
+import { concernOf } from "./intake/passing.ts";
+import { TriggerScope } from "./intake/trigger-scope.ts";
 import { OwnState } from "./own-state/own-state.ts";
 import { PossibleRedeliveries } from "./redelivery/possible-redeliveries.ts";
 import type { StartedBefore } from "./redelivery/started-before.ts";
@@ -24,38 +21,26 @@ import type { Retirement } from "./retirement.ts";
 import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 import { KnownObjects } from "./state/known-objects.ts";
 import { type KeptBody, RecordForm } from "./state/record-form.ts";
-import type { Shard } from "./state/sharding.ts";
 import type { Subscribers } from "./state/subscribers.ts";
-import { openViews } from "./trigger-views.ts";
+import { editsOnRecord, openViews } from "./trigger-views.ts";
 import { Attempts } from "./work/attempt.ts";
 import type { Budget } from "./work/budget.ts";
 import { EventMaker, type LoadedEvent } from "./work/event.ts";
 import { EventQueue } from "./work/event-queue.ts";
 import type { FairScheduler, FairShare } from "./work/fair-scheduler.ts";
-import { reconcilingOf } from "./work/reconciling.ts";
+import { type ReconcilingParts, reconcilingOf } from "./work/reconciling.ts";
 import { resyncTrigger } from "./work/resync.ts";
 import { type MemoryLimit, Spill } from "./work/spill.ts";
 import { convertKeysToEvents } from "./work/waiting-keys.ts";
 
-interface LoadParts {
-  readonly manifest: FunctionManifest;
+interface LoadParts extends ReconcilingParts {
   readonly usesOldObject: boolean;
-  /** The part of the function that runs here; `undefined` for the whole function. */
-  readonly shard: Shard | undefined;
   readonly startedBefore: StartedBefore;
-  readonly commits: Commits;
   readonly written: WrittenBodies;
   readonly store: Checkpoint;
-  readonly runner: Runner;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly observer: EngineObserver;
-  readonly log: EngineLog;
   readonly memoryLimit: MemoryLimit;
   /** The limits on waiting events in memory and on disk, shared by all functions. */
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
-  /** Fetches an object whose body the store does not have. */
-  readonly look: Look;
   /** The index of known objects, shared by all functions. */
   readonly subscribers: Subscribers<KnownObjects>;
   /** Shared by all functions. */
@@ -66,21 +51,33 @@ interface LoadParts {
 /** The share of a function's memory that a list may use while it waits for its end. */
 const listShare = 0.5;
 
-/** Builds a function's dispatch from its manifest and its stored state. If that fails, everything built so far is closed. */
+/** The parts of a function that earlier ones call at work, and those that are closed if a later one cannot be built. */
+interface FunctionGraph {
+  /** The known objects of each trigger and schedule, by view. */
+  readonly known: Map<number, KnownObjects>;
+  /** By trigger. */
+  readonly scopes: Map<string, TriggerScope>;
+  queue?: EventQueue;
+}
+
+/**
+ * Builds a function's dispatch from its manifest and its stored state, from the bottom up, and starts it. If that fails,
+ * everything built so far is closed.
+ */
 export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
-  const byId = new Map<number, KnownObjects>();
-  const share = parts.scheduler.addFunction(parts.manifest.name);
+  const graph: FunctionGraph = { known: new Map(), scopes: new Map() };
+  const share = parts.scheduler.addFunction(parts.manifest.name, () => graph.queue?.pump());
   try {
-    return await build(parts, byId, share);
+    return await build(parts, graph, share);
   } catch (error) {
-    for (const objects of byId.values()) objects.close();
+    for (const objects of graph.known.values()) objects.close();
     share.time.close();
     throw error;
   }
 }
 
-/** @param byId receives what is known of the objects of each trigger */
-async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: FairShare): Promise<FunctionDispatch> {
+async function build(parts: LoadParts, graph: FunctionGraph, share: FairShare): Promise<FunctionDispatch> {
+  const { known: byId, scopes } = graph;
   const { manifest, usesOldObject, store, commits, clock, random, observer, log } = parts;
   await store.limitDeadLetters(manifest.name, manifest.delivery.deadLetters);
   const isReconciler = manifest.delivery.mode === "Reconcile";
@@ -119,8 +116,8 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
     for (const { namespace, epoch } of cursors) objects.enter(namespace, epoch);
     byTrigger.set(trigger.name, objects);
   }
-  const schedules = await openSchedules(parts, opened, history);
-  for (const { objects } of schedules) byId.set(objects.id, objects);
+  const opening = await openSchedules(parts, opened, history);
+  for (const { objects } of opening) byId.set(objects.id, objects);
   // Opened even if the manifest has no resync: an edit may add one while the function runs.
   const resync = isReconciler ? await store.openView(manifest.name, resyncTrigger, scheduleResource) : undefined;
   await retireUnused(parts, new Set([...byId.keys(), ...(resync ? [resync.id] : [])]));
@@ -172,6 +169,11 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
       spill,
       time: share.time,
       state,
+      source: {
+        isSettledIn: (namespace) => scopes.get(primary.trigger.name)?.isSettled(namespace) ?? false,
+        isInLane: (key) => graph.queue?.holds(primary, key) ?? false,
+        pump: () => graph.queue?.pump(),
+      },
     }));
   const restore = (event: LoadedEvent) => maker.restore(event, required(byId, event.view));
   const sink = reconciling?.wakes;
@@ -192,35 +194,57 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
     observer,
     log,
   });
+  graph.queue = queue;
+  const schedules = opening.map(
+    (each) =>
+      new ScheduledTrigger({
+        ...each,
+        lostWrites,
+        nextSequence: () => maker.nextSequence(),
+        commits,
+        clock,
+        log,
+        time: share.time,
+        queue,
+      }),
+  );
+  queue.start();
+  for (const schedule of schedules) schedule.begin();
+  parts.written.add(byTrigger.values(), share.time);
+  for (const [trigger, objects] of byTrigger) {
+    const scope = new TriggerScope({
+      objects,
+      concerns: concernOf(objects, parts.shard, share.time),
+      shard: parts.shard,
+      cursors: required(opened, trigger).cursors,
+      queue,
+      maker,
+      commits,
+      time: share.time,
+      clock,
+      observer,
+      listLimit: parts.memoryLimit.bytes * listShare,
+      lostWrites,
+    });
+    scopes.set(trigger, scope);
+  }
+  reconciling?.keys.start();
+  reconciling?.resync.start();
   return new FunctionDispatch({
-    manifest,
-    known: byTrigger,
+    name: manifest.name,
+    scopes,
     time: share.time,
-    cursors: manifest.triggers.flatMap(({ name }) => required(opened, name).cursors),
     queue,
     reconciling,
     maker,
     shard: parts.shard,
-    schedules: schedules.map(
-      (each) =>
-        new ScheduledTrigger({
-          ...each,
-          lostWrites,
-          nextSequence: () => maker.nextSequence(),
-          commits,
-          clock,
-          log,
-          time: share.time,
-          queue,
-        }),
-    ),
+    schedules,
     conditionErrors,
     history,
     commits,
     written: parts.written,
     clock,
     observer,
-    listLimit: parts.memoryLimit.bytes * listShare,
     lostWrites,
     letterStock: () => store.deadLetterStock(manifest.name),
     limitLetters: (limit) => store.limitDeadLetters(manifest.name, limit),
@@ -292,7 +316,7 @@ function keptBody({ lastBody, events }: Trigger, usesOldObject: boolean, filters
 
 /** Reconciled objects are stored whole; of others only the part that decides their keys. */
 const keptForKeys = ({ key, lastBody }: Trigger): KeptBody =>
-  key?.type === "owner" ? "Metadata" : key ? lastBody : "Full";
+  key?.type === "expression" ? lastBody : key ? "Metadata" : "Full";
 
 /** Retires the views of triggers that the manifest no longer has. */
 async function retireUnused(

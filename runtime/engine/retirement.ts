@@ -1,7 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { SpillHeader } from "../journal/batch.ts";
-import { type Checkpoint, retirementMs, type StoredView } from "../journal/checkpoint.ts";
-import { spillByTurns } from "../journal/spill-by-turns.ts";
+import { type Checkpoint, retirementMs, type StoredView, spillByTurns } from "../journal/checkpoint.ts";
 import { hasNoObjects } from "../manifest/trigger-record.ts";
 import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 

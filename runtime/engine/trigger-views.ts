@@ -1,9 +1,12 @@
-import type { Checkpoint, StoredView, ViewRecord } from "../journal/checkpoint.ts";
+import type { SpillHeader } from "../journal/batch.ts";
+import { type Checkpoint, type StoredView, spillByTurns, type ViewRecord } from "../journal/checkpoint.ts";
+import { editsOf, type WaitingWork } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { readFields, recordsOf, renamesOf, type TriggerRecord } from "../manifest/trigger-record.ts";
+import { hasLostCauses } from "./work/key-lane.ts";
 
 /** The stored record of a trigger. */
-export interface RecordedTrigger extends TriggerRecord {
+interface RecordedTrigger extends TriggerRecord {
   readonly view: StoredView;
 }
 
@@ -37,7 +40,7 @@ export async function openViews(
 }
 
 /** Returns a function's triggers as they are recorded: those in use, and those that it no longer has. */
-export async function recordedTriggers(store: Checkpoint, functionName: string) {
+async function recordedTriggers(store: Checkpoint, functionName: string) {
   const retired = (await store.retiredViews()).filter((view) => view.function === functionName);
   return { live: (await store.views(functionName)).map(recorded), retired: retired.map(recorded) };
 }
@@ -74,3 +77,29 @@ const recorded = (view: StoredView): RecordedTrigger => ({
   fields: readFields(view.manifest),
   view,
 });
+
+/**
+ * Describes what a manifest changes in a function's checkpoints, one line each, with counts of what waits on disk. Must be called
+ * before the manifest's views are opened. Reads the rows that wait, without bodies, only if something changed.
+ */
+export async function editsOnRecord(store: Checkpoint, manifest: FunctionManifest): Promise<readonly string[]> {
+  const after = recordsOf(manifest);
+  const { live, retired } = await recordedTriggers(store, manifest.name);
+  if (editsOf(after, live, retired).length === 0) return [];
+  const headers: SpillHeader[] = [];
+  for await (const header of spillByTurns(store, manifest.name)) headers.push(header);
+  return editsOf(after, live, retired, ({ view }: RecordedTrigger) => waitingOf(view, headers));
+}
+
+function waitingOf({ id, identity }: StoredView, headers: readonly SpillHeader[]): WaitingWork {
+  const waiting = { events: 0, keys: 0, woken: 0 };
+  for (const header of headers) {
+    if (header.kind === "key") {
+      const { causes } = header.pending;
+      if (header.view === id) waiting.keys++;
+      // A key with more causes than are recorded may have been woken by any trigger.
+      if (hasLostCauses(causes) || causes.some(({ trigger }) => trigger === identity)) waiting.woken++;
+    } else if (header.view === id) waiting.events++;
+  }
+  return waiting;
+}

@@ -28,6 +28,8 @@ const detailSchema = z.object({
   /** Why it is synthetic; empty if the reason is not named. */
   synthetic: z.string().optional(),
   initial: z.boolean().optional(),
+  /** The id of its trace. */
+  trace: z.string().optional(),
   error: z.object({ name: z.string(), message: z.string(), code: z.string().optional(), stack: z.string() }).optional(),
   /** The lines around the error, as they ran. */
   frame: z.string().optional(),
@@ -126,12 +128,13 @@ export function valuesOf(run: EndedRun, number: number, parts: RowParts): SqlVal
 const rounded = (ms: number): number => Math.round(ms * 10) / 10;
 
 function detailOf(run: EndedRun, { redact, frameOf }: RowParts): z.input<typeof detailSchema> | undefined {
-  const { function: name, flags, outcome } = run;
+  const { function: name, flags, outcome, trace } = run;
   const error = "error" in outcome ? outcome.error : undefined;
-  if (!flags.synthetic && !flags.initial && !error) return undefined;
+  if (!flags.synthetic && !flags.initial && !error && trace === undefined) return undefined;
   const detail: z.input<typeof detailSchema> = {};
   if (flags.synthetic) detail.synthetic = flags.reason ?? "";
   if (flags.initial) detail.initial = true;
+  if (trace !== undefined) detail.trace = trace;
   if (!error) return detail;
   const { name: errorName, message, code, stack } = error;
   const short = { name: cut(errorName, mostMessage), message: cut(message, mostMessage), stack: cut(stack, mostStack) };

@@ -4,7 +4,7 @@ import type { HistoryQuestion } from "./run-history.ts";
 
 /** Describes an attempt for commands and the console. */
 export function describeHistoryRun(run: HistoryRun): RunRow {
-  const { error, synthetic } = run.detail;
+  const { error, synthetic, trace } = run.detail;
   return {
     function: run.function,
     id: run.run,
@@ -20,6 +20,7 @@ export function describeHistoryRun(run: HistoryRun): RunRow {
     at: new Date(run.at).toISOString(),
     ...(run.redelivered && { redelivered: true }),
     ...(synthetic !== undefined && { synthetic }),
+    ...(trace !== undefined && { trace }),
     ...(run.called > 0 && { calls: run.called }),
     ...(run.cpu !== null && { cpuMs: run.cpu }),
     ...(run.heap !== null && { heapBytes: run.heap }),

@@ -15,6 +15,7 @@ import { accountLabel } from "../catalog/names.ts";
 import type { TrustedKeys } from "../catalog/signature.ts";
 import type { Pauses } from "../control/pauses.ts";
 import { Recorder } from "../control/record/recorder.ts";
+import type { ConsoleTools } from "../dev/console-tools.ts";
 import type { DeadLetterCommand } from "../engine/commit/commits.ts";
 import type { BodyRoom } from "../engine/commit/deferred-rows.ts";
 import type { Dispatcher } from "../engine/dispatcher.ts";
@@ -28,7 +29,7 @@ import type { DeadLetters } from "../journal/dead-letters.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { Elector, lostError } from "../lease/elector.ts";
+import { Elector, type ElectorOptions, lostError } from "../lease/elector.ts";
 import { leaseApi } from "../lease/lease-api.ts";
 import type { FunctionManifest, Selection } from "../manifest/function.ts";
 import type { NatsPlace } from "../migrate/open-journal.ts";
@@ -38,9 +39,11 @@ import type { FunctionLog } from "../observe/function-log.ts";
 import { accounted, guestOutput } from "../observe/guest-output.ts";
 import type { Logger } from "../observe/log.ts";
 import { LogLimit } from "../observe/log-limit.ts";
-import type { LogWriter } from "../observe/log-writer.ts";
 import { Metrics } from "../observe/metrics.ts";
 import { sourceLog } from "../observe/source-log.ts";
+import { SpanExporter } from "../observe/traces/exporter.ts";
+import type { TraceSettings } from "../observe/traces/settings.ts";
+import { Tracer } from "../observe/traces/tracer.ts";
 import type { GrantWatch } from "../rbac/grant-watch.ts";
 import { RevokedWatches } from "../rbac/revoked-watches.ts";
 import { Reads } from "../reads/reads.ts";
@@ -110,6 +113,8 @@ export interface RuntimeOptions {
   readonly flags?: Readonly<Record<string, unknown>>;
   /** The console writes fixtures into `events` of each function's folder. Default false: a browser downloads them. */
   readonly writesFixtures?: boolean;
+  /** The further abilities of the console of `watchfire dev`. Default: it has no more. */
+  readonly consoleTools?: ConsoleTools | undefined;
   /** Path of a unix socket for a `watchfire executor` in another container. Default: executors are child processes. */
   readonly executorSocket?: string;
   /** Code of the functions folder. Default: the existing build, otherwise built on demand. */
@@ -131,14 +136,16 @@ export interface RuntimeOptions {
   readonly dryRun?: boolean;
   /** The log that `watchfire logs` reads the last lines from. `log` must write through it. */
   readonly functionLog?: FunctionLog;
-  /** The writer behind `log`, if it may drop lines. Dropped lines are counted. */
-  readonly logWriter?: Pick<LogWriter, "heardBy">;
+  /** Metrics that count already, such as lines that the log's writer drops. Default: new ones. */
+  readonly metrics?: Metrics;
   /** A person waits for the start: rejected credentials end it. Default: they are retried, because they may be renewed. */
   readonly interactive?: boolean;
   /** Limit of the `reads` of all functions together, in bytes. Default 256 MiB. */
   readonly cacheLimit?: number;
   /** Keep runs and log lines: in the data folder if the store is there, otherwise in memory. Default: they are not kept. */
   readonly history?: HistoryLimits | undefined;
+  /** Send traces of events to a collector. Default: there are no traces. */
+  readonly traces?: TraceSettings | undefined;
   /** The log level of successful attempts. Default `debug`, because a busy runtime has thousands a second. */
   readonly successLevel?: "debug" | "info";
   /** The commands that are logged with a dead letter. Default: those for the default data folder. */
@@ -146,7 +153,7 @@ export interface RuntimeOptions {
 }
 
 /** A replica that competes for the Lease. */
-export interface Candidate {
+export interface Candidate extends Pick<ElectorOptions, "leaseMs"> {
   /** Replicas wait for a Lease of another identity. One with the same identity counts as dead. In a pod: `<pod>_<its uid>`. */
   readonly identity: string;
   /** Name of the pod or the machine, which identifies checkpoints on a volume. */
@@ -183,12 +190,11 @@ export interface Components {
   readonly own: OwnObjects;
   /** Callbacks for each function call that the API server refuses, one for each store's functions. */
   readonly refusals: Set<(functionName: string) => void>;
-  /** The port of the endpoints, once they listen. */
-  readonly endpoints: { port?: number };
   /** The runs and log lines of the last days; `undefined` without a history. */
   readonly history: RunHistory | undefined;
-  /** Returns the text of a function's file as it runs, once there is a host. */
-  readonly sources: { textOf?: (functionName: string, file: string) => string | undefined };
+  /** Makes the spans of events; `undefined` without traces. */
+  readonly tracer: Tracer | undefined;
+  readonly spans: SpanExporter | undefined;
   readonly revokedWatches: RevokedWatches;
   readonly sandbox: Sandbox;
   /** Client of the supervisor, if executors run in another container. */
@@ -213,20 +219,30 @@ export interface ActiveComponents extends Components {
   readonly leave: () => Promise<void>;
 }
 
-/** Creates the components of a standby. */
-export async function makeComponents(options: RuntimeOptions): Promise<Components> {
-  const { transport, clock, random, log } = options;
-  const metrics = new Metrics();
-  if (options.logWriter) options.logWriter.heardBy = metrics.lineDropped;
+/** The facts that components ask of the host, which is constructed from them. */
+interface HostFacts {
+  /** Returns the text of a function's file as it runs. */
+  sourceText(functionName: string, file: string): string | undefined;
+  /** The port of the endpoints, once they listen. */
+  readonly port: number | undefined;
+}
+
+/**
+ * Creates the components of a standby.
+ * @param host returns the host, once there is one
+ */
+export async function makeComponents(options: RuntimeOptions, host: () => HostFacts | undefined): Promise<Components> {
+  const { transport, clock, random, log, metrics = new Metrics() } = options;
   const redactor = new Redactor();
   const recorder = new Recorder(clock, (name, data) => redactor.redactData(name, data));
   const manifests = new Map<string, FunctionManifest>();
   const discovery = new Discovery(transport, clock);
   const refusals: Components["refusals"] = new Set();
-  const endpoints: Components["endpoints"] = {};
-  const sources: Components["sources"] = {};
-  const history = options.history && historyOf(options, options.history, { metrics, redactor, sources });
+  const frameOf = (name: string, stack: string) => codeFrame(stack, (file) => host()?.sourceText(name, file));
+  const history = options.history && historyOf(options, options.history, { metrics, redactor, frameOf });
   if (history && options.functionLog) options.functionLog.collector = history.lines;
+  const spans = options.traces && new SpanExporter({ settings: options.traces, clock, log, ended: metrics.spansEnded });
+  const tracer = spans && options.traces && tracerOf(options, options.traces, { spans, redactor, manifests });
   const elector = options.election && electorFor(options, options.election);
   const { namespace, account = runtimeAccount, election, reserved, setNamespaces } = options;
   const own = new OwnObjects({ namespace, setNamespaces, account, pod: election?.pod, reserved });
@@ -255,7 +271,11 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     clock,
     random,
     log,
-    observer: history ? { ...metrics.access, listOf: (caller) => history.listOf(caller) } : metrics.access,
+    observer: {
+      ...metrics.access,
+      ...(history && { listOf: (caller) => history.listOf(caller) }),
+      ...(tracer && { spanOf: tracer.spanOf }),
+    },
     accounts: options.accounts,
     refused: (name) => {
       for (const hear of refusals) hear(name);
@@ -263,7 +283,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     warned: (name, text) => log.warn({ function: name, warning: redactor.redact(name, text) }, "the API server warns"),
     withheld: elector && withheldBy(elector),
     ...(options.dryRun && { unsent: showUnsent(log, redactor) }),
-    ownPort: () => endpoints.port,
+    ownPort: () => host()?.port,
     ...(options.proxies && { proxies: options.proxies }),
   });
   const { executorSocket, jitless = false } = options;
@@ -277,7 +297,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     executors: Math.min(availableParallelism(), executorLimit),
     hostCalls: access,
     output: accounted(
-      guestOutput(log, metrics.user, redactor, new LogLimit(clock), metrics.lineDropped),
+      guestOutput(log, metrics.user, redactor, new LogLimit(clock), metrics.lineDropped, tracer?.traceOf),
       scheduler.time,
     ),
     observer: metrics.sandbox,
@@ -297,9 +317,9 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     access,
     own,
     refusals,
-    endpoints,
     history,
-    sources,
+    tracer,
+    spans,
     revokedWatches: new RevokedWatches({ transport, watches, clock }),
     sandbox,
     supervisor,
@@ -318,14 +338,32 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
 function historyOf(
   { data, store = "sqlite", clock, log }: RuntimeOptions,
   limits: HistoryLimits,
-  { metrics, redactor, sources }: Pick<Components, "metrics" | "redactor" | "sources">,
+  {
+    metrics,
+    redactor,
+    frameOf,
+  }: Pick<Components, "metrics" | "redactor"> & Pick<ConstructorParameters<typeof RunHistory>[0], "frameOf">,
 ): RunHistory {
   return new RunHistory({
     ...{ limits, clock, log },
     folder: store === "sqlite" ? data : undefined,
     redact: (name, text) => redactor.redact(name, text),
-    frameOf: (name, stack) => codeFrame(stack, (file) => sources.textOf?.(name, file)),
+    frameOf,
     dropped: metrics.notInHistory,
+  });
+}
+
+/** Creates the tracer of the functions. The cluster is not known by name, so what distinguishes runtimes is what a user named. */
+function tracerOf(
+  { namespace, account = runtimeAccount, clock }: RuntimeOptions,
+  { ratio, resource }: TraceSettings,
+  { spans, redactor, manifests }: Pick<Components, "redactor" | "manifests"> & { readonly spans: SpanExporter },
+): Tracer {
+  return new Tracer({
+    ...{ exporter: spans, ratio, clock },
+    runtime: [resource["service.name"], resource["k8s.cluster.name"], namespace, account].join("\n"),
+    redact: (name, text) => redactor.redact(name, text),
+    manifestOf: (name) => manifests.get(name),
   });
 }
 
@@ -345,15 +383,16 @@ const showUnsent =
 
 function electorFor(
   { transport, namespace, account = runtimeAccount, slots, nats, clock, random, log }: RuntimeOptions,
-  { identity, pod }: Candidate,
+  { identity, pod, leaseMs }: Candidate,
 ): Elector {
+  const lasting = leaseMs === undefined ? {} : { leaseMs };
   const label = accountLabel(account);
   if (slots !== undefined) {
     const api = fleetLeases(transport, { namespace, account, label }).member(identity);
-    return new Elector({ api, identity, clock, random, log, makesAgain: true });
+    return new Elector({ api, identity, clock, random, log, makesAgain: true, ...lasting });
   }
   const api = leaseApi(transport, namespace, account);
-  return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod, nats) });
+  return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod, nats), ...lasting });
 }
 
 /** Closes all components. */
@@ -363,6 +402,7 @@ export async function closeComponents(components: Components): Promise<void> {
   await components.sandbox.close(0);
   components.supervisor?.close();
   await components.access.close();
+  await components.spans?.close();
   await components.history?.close();
 }
 

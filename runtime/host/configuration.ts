@@ -1,8 +1,10 @@
+import { statfsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { getHeapStatistics } from "node:v8";
 import { runtimeAccount } from "../access/account.ts";
 import { version } from "../base/version.ts";
 import { withoutSecrets } from "../control/record/redaction.ts";
+import { filesOf, type SupportReport } from "../observe/support-report.ts";
 import { installedIsolatedVm } from "../sandbox/requirements.ts";
 import { cacheLimit, executorLimit, type RuntimeOptions } from "./components.ts";
 
@@ -15,6 +17,26 @@ interface Configuration {
   readonly place: Readonly<Record<string, string>>;
   /** Bounds by name, each with its unit. */
   readonly limits: Readonly<Record<string, { readonly value: number; readonly unit: string }>>;
+  /** The data folder's files, and its volume, in bytes. */
+  readonly disk: DiskUse;
+}
+
+interface DiskUse {
+  readonly files: ReturnType<typeof filesOf>;
+  readonly size?: number;
+  /** As far as the process may use it. */
+  readonly free?: number;
+}
+
+/** Sizes of the volume are absent if the system does not say. */
+function diskUse(folder: string): DiskUse {
+  const files = filesOf(folder);
+  try {
+    const { bsize, blocks, bavail } = statfsSync(folder);
+    return { files, size: bsize * blocks, free: bsize * bavail };
+  } catch {
+    return { files };
+  }
 }
 
 /** Describes how a runtime was started. `url`: that of its endpoints. */
@@ -48,5 +70,38 @@ export function describeConfiguration(options: RuntimeOptions, url: string): Con
       history: bytes(history?.bytes ?? 0),
       "history age": { value: (history?.ageMs ?? 0) / 1000, unit: "seconds" },
     },
+    disk: diskUse(data),
   }) as Configuration;
+}
+
+/** Returns the settings of a runtime for its support report: each by name, so that no new one is included unseen. */
+export function settingsOf(options: RuntimeOptions): SupportReport["options"] {
+  const { functions, data, namespace, account, reserved, deployed, trust, election, store, slots, nats } = options;
+  const { functionStatus, listen, console, executorSocket, jitless, cacheLimit, history, localEnv, dryRun } = options;
+  return {
+    cluster: options.transport.description,
+    functions,
+    data,
+    namespace,
+    account,
+    identity: options.accounts ? "function" : "runtime",
+    reserved,
+    deployed,
+    isSigned: trust !== undefined,
+    election: election?.identity,
+    store: store ?? "sqlite",
+    slots,
+    // Neither credentials nor keys: their files.
+    nats: nats && { servers: nats.servers, isTls: nats.tls !== undefined, replicas: nats.replicas },
+    functionStatus,
+    listen,
+    console,
+    executorSocket,
+    jitless,
+    cacheLimit,
+    history,
+    hasLocalEnv: localEnv !== undefined,
+    dryRun,
+    logLevel: options.log.level,
+  };
 }

@@ -130,6 +130,10 @@ export class FleetOwner implements Ownership {
     return this.slots.fleet?.owners ?? [];
   }
 
+  get peers(): FleetView["peers"] {
+    return this.slots.fleet?.peers ?? [];
+  }
+
   slotsOf(name: string): readonly number[] {
     return this.catalogue.slotsOf(name);
   }
@@ -227,7 +231,7 @@ export class FleetOwner implements Ownership {
     const connection = await untilReached({ clock, log, waiting }, signal, () => connectNats({ ...options, cluster }));
     this.entered = { connection, place, cluster };
     await this.reloads.first(signal, waiting);
-    await membership.join(signal);
+    await membership.join(signal, this.parts.announcement());
     this.obstacle = undefined;
     dataDir.takeOver(url);
     log.info({ replica: membership.owner, slots: count }, "joined the fleet");
@@ -271,9 +275,9 @@ export function runSlot(parts: SlotRunParts): Partition {
     source: (recorded) => catalogue.of(held.slot, recorded),
     damage: () => damages.fault,
   });
-  void partition.begin(async (signal, damaged) => {
+  void partition.begin(async (signal, opening) => {
     const from = clock.monotonic();
-    await partition.open(await openJournal(parts, partition, damages, signal, damaged), cluster);
+    await partition.open(await openJournal(parts, damages, signal, opening), cluster);
     await partition.live.read(signal);
     if (signal.aborted) return;
     const tookMs = Math.round(clock.monotonic() - from);
@@ -285,16 +289,12 @@ export function runSlot(parts: SlotRunParts): Partition {
 /** Opens the slot's journal. Retries temporary faults, and waits until damaged checkpoints are repaired. */
 function openJournal(
   { options, connection, slots, place, readPlace, held, onLost: lose }: SlotRunParts,
-  partition: Partition,
   damages: DamagedSlots,
   signal: AbortSignal,
-  damaged: () => void,
+  { damaged, waiting }: { readonly damaged: () => void; readonly waiting: (why: string | undefined) => void },
 ): Promise<Checkpoint> {
   const room = roomOfSlot(slots);
   const slot = slotName(place.set, held.slot);
-  const waiting = (why: string | undefined) => {
-    partition.delay = why;
-  };
   const patient = { ...options, waiting };
   const onLost = (error: WatchfireError) => {
     if (!signal.aborted) lose(error);

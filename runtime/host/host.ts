@@ -3,10 +3,13 @@ import { runtimeAccount } from "../access/account.ts";
 import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import { readVariables } from "../base/variables.ts";
+import { revisionsOf } from "../catalog/deploy/rollback.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
 import { ConsoleAccess, loginLink } from "../console/access.ts";
+import type { ConsoleParts } from "../console/app.ts";
+import type { FleetLink } from "../console/fleet-link.ts";
 import { type FunctionCounters, MetricSeries } from "../console/metric-series.ts";
 import { AccountReviews } from "../control/access/account-reviews.ts";
 import { AuditLog } from "../control/access/audit-log.ts";
@@ -19,6 +22,7 @@ import type { Pause } from "../control/pauses.ts";
 import { BodyRoom } from "../engine/commit/deferred-rows.ts";
 import type { UnloadedCounts } from "../engine/dispatcher.ts";
 import { Budget, heapQuarter } from "../engine/work/budget.ts";
+import { sourceKey } from "../informer/fanout/source-spec.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
 import { lostError } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -36,7 +40,7 @@ import {
   makeComponents,
   type RuntimeOptions,
 } from "./components.ts";
-import { describeConfiguration } from "./configuration.ts";
+import { describeConfiguration, settingsOf } from "./configuration.ts";
 import { type Acting, createControlApi } from "./control-api.ts";
 import { DataDirLock } from "./data-dir-lock.ts";
 import { explainFunction } from "./explain-function.ts";
@@ -48,9 +52,9 @@ import type { Ownership } from "./ownership.ts";
 import type { Partition } from "./partition.ts";
 import { publicationIn, publicationOf } from "./publication.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
+import { openReplicaLink } from "./replica-link.ts";
 import { SoleOwner } from "./sole-owner.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
-import { settingsOf } from "./support.ts";
 
 /**
  * Interval of `untilReady`, in milliseconds: short at first, because a start takes moments, then longer, in case it never becomes
@@ -85,6 +89,8 @@ export class Host {
   /** Samples for the console's plots. */
   private readonly series: MetricSeries | undefined;
   private endpoints: Endpoints | undefined;
+  /** The connection to the other replicas of the fleet, for the console. */
+  private link: FleetLink | undefined;
   private caughtUp = false;
 
   private constructor(options: RuntimeOptions, components: Components, journal: Checkpoint | undefined) {
@@ -93,11 +99,16 @@ export class Host {
     this.dataDir = new DataDirLock(options.data);
     this.lost = this.losing.promise;
     const { functions, slots, functionLog, transport, clock, log } = options;
-    const { elector, metrics, recorder, redactor, sandbox, watches, reads, history, sources } = components;
-    sources.textOf = (name, file) => this.sourceText(name, file);
+    const { elector, recorder, redactor, history } = components;
     void elector?.lost.then(this.losing.resolve);
     this.consoleAccess = options.console ? new ConsoleAccess(clock) : undefined;
-    this.series = options.console ? new MetricSeries(() => this.counters, clock) : undefined;
+    this.series = options.console
+      ? new MetricSeries(
+          () => this.counters,
+          clock,
+          () => this.sourceCounters,
+        )
+      : undefined;
     this.code = functions === undefined ? undefined : (options.code ?? openCode(functions, clock, options.trust));
     this.audit = this.auditLog();
     if (options.setNamespaces?.length && !options.accounts)
@@ -118,6 +129,7 @@ export class Host {
       known: () => {
         for (const publisher of this.publishers) publisher.start();
       },
+      announcement: () => this.link?.announcement,
     };
     this.ownership = slots === undefined ? new SoleOwner(parts, journal) : new FleetOwner(parts, slots);
     this.publishers = this.statusPublishers();
@@ -126,25 +138,6 @@ export class Host {
       elsewhere: (name) => this.ownership.elsewhere(name),
       names: () => this.ownership.names,
       ...{ recorder, redactor, functionLog, history, transport, clock, log },
-    });
-    metrics.leader(() => this.isActive);
-    // Evaluated at each scrape.
-    metrics.watch({
-      functions: () =>
-        this.counts.map(({ function: name, ...counts }) => ({
-          name,
-          isPaused: this.paused(name) !== undefined,
-          ...counts,
-        })),
-      standings: () =>
-        this.isWaiting
-          ? this.status().functions
-          : [...withStill([], this.still), ...describeStandings(this.statusParts)],
-      unloaded: () => this.allUnloaded,
-      parked: () => sandbox.parked(),
-      reads: () => reads.reports(),
-      cache: () => reads.totals(),
-      sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
     });
   }
 
@@ -158,7 +151,9 @@ export class Host {
     // A data folder in use is reported before anything else is done.
     const alone = { ...options, cluster: undefined, onLost: () => {} };
     const journal = options.election ? undefined : await openStore(alone, undefined, signal);
-    const host = new Host(options, await makeComponents(options), journal);
+    let made: Host | undefined;
+    const host = new Host(options, await makeComponents(options, () => made), journal);
+    made = host;
     try {
       await host.ownership.prepare();
       signal.throwIfAborted();
@@ -174,6 +169,11 @@ export class Host {
   /** URL of the endpoints. */
   get url(): string {
     return this.endpoints?.url ?? "";
+  }
+
+  /** The port of the endpoints, once they listen. */
+  get port(): number | undefined {
+    return this.endpoints?.port;
   }
 
   /** A link that logs one browser in to the console; undefined without a console. */
@@ -267,6 +267,7 @@ export class Host {
     const { active } = this;
     this.code?.close();
     this.series?.close();
+    this.link?.close();
     await this.endpoints?.close();
     this.dataDir.end();
     try {
@@ -347,6 +348,11 @@ export class Host {
     });
   }
 
+  private get sourceCounters() {
+    const { watches } = this.components;
+    return watches.status().map((source) => ({ key: sourceKey(source), bytes: source.receivedBytes ?? 0 }));
+  }
+
   /** Returns what is on record here of a function that is not loaded. */
   private unloaded(name: string): UnloadedCounts | undefined {
     const partitions = this.ownership.names.includes(name) ? this.partitionsOf(name) : this.partitions;
@@ -379,6 +385,29 @@ export class Host {
         return letterStock !== undefined && (letterStock.count > 0 || waiting?.count !== 0);
       }),
     );
+  }
+
+  /** Returns all metrics as text, with the states as they are now. */
+  private metrics(): Promise<string> {
+    const { metrics, sandbox, reads, watches } = this.components;
+    return metrics.text({
+      isActive: () => this.isActive,
+      functions: () =>
+        this.counts.map(({ function: name, ...counts }) => ({
+          name,
+          isPaused: this.paused(name) !== undefined,
+          ...counts,
+        })),
+      standings: () =>
+        this.isWaiting
+          ? this.status().functions
+          : [...withStill([], this.still), ...describeStandings(this.statusParts)],
+      unloaded: () => this.allUnloaded,
+      parked: () => sandbox.parked(),
+      reads: () => reads.reports(),
+      cache: () => reads.totals(),
+      sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
+    });
   }
 
   private get readiness() {
@@ -448,6 +477,24 @@ export class Host {
       audit,
       deadLetters: () => this.ownership.deadLetters,
     });
+    const partsOf =
+      access &&
+      series &&
+      ((control: ConsoleParts["control"]): ConsoleParts => ({
+        ...inspection,
+        ...{ control, access, gate, series, log, link: this.link, tools: this.options.consoleTools },
+        history: this.components.history,
+        status: () => this.status(),
+        manifests: () => this.functions,
+        meanMsOf: (name) => this.components.metrics.meanMsOf(name),
+        outcomesOf: (name) => this.components.metrics.outcomesOf(name),
+        sourceText: (name, file) => this.sourceText(name, file),
+        configuration: () => describeConfiguration(this.options, this.url),
+        revisionsOf: (set, of = namespace) => revisionsOf(transport, { account, namespace: of, set }),
+        changes: (name) => audit.recent(name),
+        redactData: (name, data) => this.components.redactor.redactData(name, data),
+        ...(this.options.writesFixtures && { fixtureFolder: (name) => this.fixtureFolder(name) }),
+      }));
     const inspection: Inspection = {
       live: () => true,
       // A standby is ready to take over, and a rollout waits for it.
@@ -455,7 +502,7 @@ export class Host {
       obstacle: () => (this.stopping.signal.aborted ? "it drains" : this.unready),
       unsaved: () => this.active.flatMap(({ dispatcher, store }) => dispatcher.trouble ?? store.trouble ?? [])[0],
       status: () => (tokenReview ? { ...this.status(), tokenReview } : this.status()),
-      metrics: () => this.components.metrics.text(),
+      metrics: () => this.metrics(),
       gate: gate.admit,
       deadLetters: () => this.ownership.deadLetters,
       explain: (question: ExplainQuestion) => this.explain(question),
@@ -465,7 +512,7 @@ export class Host {
           options: settingsOf(this.options),
           data,
           status: this.status(),
-          metrics: await this.components.metrics.text(),
+          metrics: await this.metrics(),
           warnings: this.options.functionLog?.warnings ?? [],
           manifests: this.functions,
           redactor: this.components.redactor,
@@ -475,27 +522,13 @@ export class Host {
         }),
       clock,
       // Its code is loaded when a browser asks for it.
-      console:
-        access &&
-        series &&
-        (async (control) => {
-          const { consoleApp } = await import("../console/app.ts");
-          return consoleApp({
-            ...inspection,
-            ...{ control, access, gate, series, log },
-            history: this.components.history,
-            status: () => this.status(),
-            manifests: () => this.functions,
-            outcomesOf: (name) => this.components.metrics.outcomesOf(name),
-            sourceText: (name, file) => this.sourceText(name, file),
-            configuration: () => describeConfiguration(this.options, this.url),
-            redactData: (name, data) => this.components.redactor.redactData(name, data),
-            ...(this.options.writesFixtures && { fixtureFolder: (name) => this.fixtureFolder(name) }),
-          });
-        }),
+      console: partsOf && (async (control) => (await import("../console/app.ts")).consoleApp(partsOf(control))),
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
-    this.components.endpoints.port = this.endpoints.port;
+    if (partsOf && this.options.slots !== undefined) {
+      const { ownership, options } = this;
+      this.link = await openReplicaLink({ inspection, partsOf, ownership, options, port: this.endpoints.port + 1 });
+    }
     series?.begin();
   }
 

@@ -11,6 +11,7 @@ import type { Watch } from "../informer/informers.ts";
 import { NamespaceInformer } from "../informer/namespace-informer.ts";
 import { passingCodes } from "../journal/nats/fault.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import { triggersOf } from "../manifest/trigger-record.ts";
 import type { Logger } from "../observe/log.ts";
 import type { UserMetrics } from "../observe/user-metrics.ts";
 import { type ActiveComponents, sourceOf } from "./components.ts";
@@ -310,8 +311,7 @@ export class LiveFunction {
   ): Promise<void> {
     // The stored state of objects depends on both.
     const rewired =
-      !same(manifest.triggers, this.current.triggers) ||
-      !same(manifest.schedules, this.current.schedules) ||
+      !same(triggersOf(manifest), triggersOf(this.current)) ||
       isReconciler(manifest) !== isReconciler(this.current) ||
       !same(batchingOf(manifest), batchingOf(this.current)) ||
       bundle.usesOldObject !== this.bundled?.usesOldObject;

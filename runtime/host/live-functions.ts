@@ -20,9 +20,6 @@ interface LiveFunctionsOptions
   readonly active: () => ActiveComponents | undefined;
 }
 
-/** The name and file that a manifest declares. */
-type Declared = Pick<RejectedOffer, "name" | "file">;
-
 /** The functions of a runtime, as of the last read of its source. */
 export class LiveFunctions {
   private readonly options: LiveFunctionsOptions;
@@ -119,7 +116,10 @@ export class LiveFunctions {
    * Returns the running functions that a manifest concerns: the one of its name or, if the name is wrong or another file's, those
    * that its file declared before.
    */
-  private runningOf({ name, file }: RejectedOffer, declared: readonly Declared[]): readonly LiveFunction[] {
+  private runningOf(
+    { name, file }: RejectedOffer,
+    declared: readonly Pick<RejectedOffer, "name" | "file">[],
+  ): readonly LiveFunction[] {
     const named = name === undefined ? undefined : this.live.get(name);
     if (named && (named.manifest.file === file || declared.every((each) => each.file !== named.manifest.file))) {
       return [named];

@@ -1,6 +1,7 @@
 import type { WatchfireError } from "../base/errors.ts";
 import type { FunctionSource, Origin } from "../catalog/function-source.ts";
 import type { DeadLetterService } from "../observe/control-routes.ts";
+import type { FleetView } from "../slots/lease-observer.ts";
 import type { Components, RuntimeOptions } from "./components.ts";
 import type { DataDirLock } from "./data-dir-lock.ts";
 import type { Partition } from "./partition.ts";
@@ -18,6 +19,8 @@ export interface OwnershipParts {
   readonly onLost: (error: WatchfireError) => void;
   /** Called once the functions are known, so that their status may be published. */
   readonly known: () => void;
+  /** The announcement of how this replica answers others of its fleet. `undefined` if it does not. */
+  readonly announcement: () => string | undefined;
 }
 
 /** Decides which partitions a host holds, and knows who holds the others. */
@@ -38,6 +41,8 @@ export interface Ownership {
   readonly owner: string | undefined;
   /** Owners by slot, as far as they are known here. */
   readonly owners: readonly (string | undefined)[];
+  /** The live replicas of a fleet, with their announcements. */
+  readonly peers: FleetView["peers"];
   /** Returns the slots of a function, its first shard's slot first. */
   slotsOf(name: string): readonly number[];
   /** Returns the origin of a function's code, if it is known, also for functions that do not run here. */

@@ -46,7 +46,7 @@ interface PartitionParts {
 export class Partition implements SlotWork {
   readonly held: HeldSlot | undefined;
   readonly live: LiveFunctions;
-  /** Describes why its checkpoints cannot be opened yet. */
+  /** Describes why its checkpoints cannot be opened yet. Written here only. */
   delay: string | undefined;
   private readonly parts: PartitionParts;
   private readonly hold: LeaseHold | undefined;
@@ -91,11 +91,21 @@ export class Partition implements SlotWork {
 
   /**
    * Opens it with `open`, until it ends or `until` aborts. A failure ends the host. Never rejects.
-   * @param open calls `damaged` if it finds the checkpoints damaged, and continues
+   * @param open calls `damaged` if it finds the checkpoints damaged, and continues; and `waiting` with the reason why it waits,
+   * or `undefined` when the wait ends
    */
-  begin(open: (signal: AbortSignal, damaged: () => void) => Promise<void>, until?: AbortSignal): Promise<void> {
+  begin(
+    open: (
+      signal: AbortSignal,
+      opening: { readonly damaged: () => void; readonly waiting: (why: string | undefined) => void },
+    ) => Promise<void>,
+    until?: AbortSignal,
+  ): Promise<void> {
     const signal = AbortSignal.any([this.stopping.signal, ...(until ? [until] : [])]);
-    this.opening = open(signal, this.tried.resolve)
+    const waiting = (why: string | undefined) => {
+      this.delay = why;
+    };
+    this.opening = open(signal, { damaged: this.tried.resolve, waiting })
       .catch((error: unknown) => {
         if (!signal.aborted) this.parts.onLost(asWatchfireError(error));
       })
@@ -185,13 +195,14 @@ export class Partition implements SlotWork {
     const { hold, held } = this;
     const letterPrefix = held ? slotPrefix(held.slot) : "";
     const { clock, random, log } = options;
-    const { metrics, redactor, recorder, sandbox, reads, history } = components;
+    const { metrics, redactor, recorder, sandbox, reads, history, tracer } = components;
     // The Lease may be lost while an attempt waits for its reads.
-    const instances = sandbox.instances((name) => this.live.get(name)?.instance ?? name);
+    const instances = held ? sandbox.instances((name) => this.live.get(name)?.instance ?? name) : sandbox;
     const handlers = hold ? runnerWhileHeld(instances, hold) : instances;
     const fresh = new FreshRunner(recorder.listening(handlers), reads, clock);
     const kept = history && { collector: history.runs, clock };
-    const runner = loggedRunner(fresh, log, redactor, options.successLevel ?? "debug", kept);
+    const logged = loggedRunner(fresh, log, redactor, options.successLevel ?? "debug", kept, tracer?.traceOf);
+    const runner = tracer ? tracer.traced(logged) : logged;
     history?.begin();
     const dispatcher = await Dispatcher.open({
       store,

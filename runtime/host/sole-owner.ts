@@ -14,6 +14,9 @@ export class SoleOwner implements Ownership {
   readonly partitions: ReadonlyMap<number, Partition>;
   readonly owner = undefined;
   readonly owners = [];
+  readonly peers = [];
+  /** Written here only. */
+  delay: string | undefined;
   private readonly parts: OwnershipParts;
   private readonly partition: Partition;
   private readonly journal: Checkpoint | undefined;
@@ -37,10 +40,6 @@ export class SoleOwner implements Ownership {
 
   get holds(): boolean {
     return this.elector?.holds ?? true;
-  }
-
-  get delay(): string | undefined {
-    return this.partition.delay;
   }
 
   get missing(): string | undefined {
@@ -120,7 +119,7 @@ export class SoleOwner implements Ownership {
   }
 
   private readonly waiting = (why: string | undefined): void => {
-    this.partition.delay = why;
+    this.delay = why;
   };
 
   /** Waits for the Lease, and starts. */

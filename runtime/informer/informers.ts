@@ -4,7 +4,7 @@ import type { Subscriber } from "./fanout/subscriber.ts";
 import { Informer, type InformerContext, type RunningStream } from "./informer.ts";
 import { ListSemaphore } from "./list/list-semaphore.ts";
 import { NewestVersions } from "./list/newest-versions.ts";
-import { Rewinds } from "./rewinds.ts";
+import { Rewinds } from "./rewind-check.ts";
 import { Semaphore } from "./stream/semaphore.ts";
 
 /** One subscriber's place at an informer. */
@@ -12,8 +12,6 @@ export interface Watch {
   /** Removes the subscriber. If it is the last, stops the source and waits until its connection is closed. */
   close(): Promise<void>;
 }
-
-type InformersOptions = Pick<InformerContext, "transport" | "discovery" | "clock" | "random" | "observer">;
 
 /**
  * The informers of one cluster: subscribers with the same list and watch share one. At most four lists run at once over all of
@@ -24,7 +22,7 @@ export class Informers {
   private readonly sources = new Map<string, Informer>();
   private closed = false;
 
-  constructor(options: InformersOptions) {
+  constructor(options: Pick<InformerContext, "transport" | "discovery" | "clock" | "random" | "observer">) {
     const listSlots = new ListSemaphore();
     const newestVersions = new NewestVersions({ ...options, listSlots });
     this.context = { ...options, listSlots, newestVersions, turnstile: new Semaphore(), rewinds: new Rewinds() };

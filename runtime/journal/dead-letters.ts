@@ -1,4 +1,5 @@
 import { type ErrorCode, WatchfireError } from "../base/errors.ts";
+import { isChange } from "../manifest/function.ts";
 import { resourceOf } from "../manifest/trigger-record.ts";
 import { type Batch, type DeadLetter, type DeadLetterSummary, emptyBatch, type SpilledEvent } from "./batch.ts";
 import type { Checkpoint, DeadLetterPage, StoredView } from "./checkpoint.ts";
@@ -193,7 +194,7 @@ export class DeadLetters {
 export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEvent {
   const { view, function: name, trigger, namespace, uid, resourceVersion, type, id, flags, deletedBy } = letter;
   const { body, oldBody, form, receivedAt } = letter;
-  const kind = type === "Scheduled" ? "tick" : "event";
+  const kind = isChange(type) ? "event" : "tick";
   const event = { view, function: name, trigger, namespace, name: letter.name, uid, resourceVersion, type, id, flags };
   return { kind, ...event, deletedBy, body, oldBody, form, receivedAt, sequence, replayed: true, redelivered: true };
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { resourceVersion } from "../base/resource-version.ts";
-import { eventTypes } from "../manifest/function.ts";
+import { eventTypes, isChange } from "../manifest/function.ts";
 import {
   type Cause,
   causeTypes,
@@ -56,7 +56,7 @@ const spillHeader = z
     pending: z.object({ causes: z.array(cause), begun: z.number(), forgiven: z.number() }).optional(),
   })
   .transform(({ kind, pending, ...row }): Omit<SpilledEvent, Body> | Omit<SpilledKey, Body> => {
-    if (!pending) return { ...row, kind: kind === "tick" || row.type === "Scheduled" ? "tick" : "event" };
+    if (!pending) return { ...row, kind: kind === "tick" || !isChange(row.type) ? "tick" : "event" };
     const { uid: _, resourceVersion: __, deletedBy: ___, type: ____, flags: _____, replayed: ______, ...key } = row;
     const causes: Cause[] = [];
     for (const { told, ...known } of pending.causes)

@@ -169,27 +169,32 @@ export class HttpTransport implements SharedTransport {
   }
 }
 
-/** Aborts a request when its caller aborts or its time limit passes; leaves neither timer nor listener behind. */
+/**
+ * Aborts a request when its caller aborts or its time limit passes; leaves neither timer nor listener behind. A function's call
+ * has the limit of its caller's signal.
+ */
 class RequestLimit {
-  private readonly controller = new AbortController();
+  readonly signal: AbortSignal;
   private readonly stop: () => void;
 
-  constructor(clock: Clock, request: KubeRequest, watch: boolean) {
-    const ms = request.timeoutMs ?? restTimeoutMs;
-    const timer = watch ? undefined : clock.after(ms, () => this.controller.abort(timeout(ms)));
+  constructor(clock: Clock, { signal: callers, purpose, timeoutMs: ms = restTimeoutMs }: KubeRequest, watch: boolean) {
+    if (purpose === "call" && callers) {
+      this.signal = callers;
+      this.stop = () => {};
+      return;
+    }
+    const controller = new AbortController();
+    const timer = watch ? undefined : clock.after(ms, () => controller.abort(timeout(ms)));
     const onAbort = () => {
       this.stop();
-      this.controller.abort(request.signal?.reason);
+      controller.abort(callers?.reason);
     };
-    request.signal?.addEventListener("abort", onAbort, { once: true });
+    callers?.addEventListener("abort", onAbort, { once: true });
+    this.signal = controller.signal;
     this.stop = () => {
       timer?.cancel();
-      request.signal?.removeEventListener("abort", onAbort);
+      callers?.removeEventListener("abort", onAbort);
     };
-  }
-
-  get signal(): AbortSignal {
-    return this.controller.signal;
   }
 
   end(): void {

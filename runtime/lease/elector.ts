@@ -1,19 +1,22 @@
 import { type Clock, pause, type Random, type Timer } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { type Fence, isSame } from "./fence.ts";
 import type { LeaseApi } from "./lease-api.ts";
-import { fenceOf, type LeaseChange, type LeaseRecord, microTime } from "./lease-record.ts";
-import { Unwritten } from "./unwritten.ts";
+import { type Fence, fenceOf, isSame, type LeaseChange, type LeaseRecord, microTime } from "./lease-record.ts";
 
 /**
- * Milliseconds after its last change for which no other process takes the Lease. A third less than client-go's default, for a
- * takeover within 15 s.
+ * Default milliseconds after its last change for which no other process takes the Lease. A third less than client-go's default, for
+ * a takeover within 15 s. No replica has a shorter one: two requests fit into a holder's time.
  */
 export const leaseMs = 10_000;
-/** Milliseconds after a holder sent its last successful renewal at which it stops: 3 s before another may begin. */
-export const giveUpMs = 7_000;
-/** Milliseconds between two renewals. Three may fail before the holder gives up. */
-const renewMs = 2_000;
+/** The longest that a replica may have. */
+export const mostLeaseMs = 120_000;
+/**
+ * Share of that time, after a holder sent its last successful renewal, at which it stops. With the default it stops 3 s before another
+ * may begin.
+ */
+const giveUpShare = 0.7;
+/** The same between two renewals. Three may fail before the holder gives up. */
+const renewShare = 0.2;
 /** Milliseconds between two checks of a candidate. */
 const lookMs = 1_000;
 /** Milliseconds until the retry of a failed renewal. */
@@ -33,6 +36,11 @@ export interface ElectorOptions {
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   /** Called each time the Lease is free. Default: always eligible. */
   readonly eligible?: Eligible;
+  /**
+   * Milliseconds without a renewal after which others may take it, from 10 s to 2 min. Replicas with different ones wait for the
+   * longer. Default 10 s.
+   */
+  readonly leaseMs?: number;
   /** Whether a holder creates its Lease again if it was deleted while the term is valid. Default: it has lost it. */
   readonly makesAgain?: boolean;
 }
@@ -71,15 +79,20 @@ interface Term {
 
 /**
  * Candidate for and holder of one Lease; it holds it at most once. A candidate takes the Lease when it is free, or has not
- * changed for its duration by the candidate's own clock. A holder renews it. It considers itself the holder for at most 7 s after
- * it sent its last successful renewal, whatever later answers say. The clocks of two machines are never compared.
+ * changed for its duration by the candidate's own clock. A holder renews it. It considers itself the holder for at most 7 s of
+ * 10 s after it sent its last successful renewal, whatever later answers say. The clocks of two machines are never compared.
  */
 export class Elector {
   /** Resolves at once when the Lease is lost. Never resolves if it is released. */
   readonly lost: Promise<WatchfireError>;
   private readonly options: ElectorOptions;
+  private readonly leaseMs: number;
+  private readonly giveUpMs: number;
+  private readonly renewMs: number;
   private readonly losing = Promise.withResolvers<WatchfireError>();
   private record: LeaseRecord | undefined;
+  /** The Lease's duration when last seen, in milliseconds; also after it was deleted. */
+  private recordedMs = 0;
   /**
    * The Lease's version when last seen, and since when it has been that. An `undefined` version means that there was no Lease.
    */
@@ -99,6 +112,9 @@ export class Elector {
 
   constructor(options: ElectorOptions) {
     this.options = options;
+    this.leaseMs = options.leaseMs ?? leaseMs;
+    this.giveUpMs = giveUpShare * this.leaseMs;
+    this.renewMs = renewShare * this.leaseMs;
     this.lost = this.losing.promise;
     this.annotating = new Unwritten(`an annotation of the Lease of ${options.identity}`, options.log);
   }
@@ -106,7 +122,7 @@ export class Elector {
   /** Whether it is held now. Must be checked just before any action that is reserved for the holder. */
   get holds(): boolean {
     if (!this.term) return false;
-    if (this.age(this.term.since) < giveUpMs) return true;
+    if (this.age(this.term.since) < this.giveUpMs) return true;
     // The error of the last renewal is more informative than the elapsed time.
     this.lose(`it could not be renewed in time${this.trouble === "" ? "" : `: ${this.trouble}`}`);
     return false;
@@ -228,6 +244,8 @@ export class Elector {
   private async take(): Promise<boolean> {
     const { api, clock, identity, eligible } = this.options;
     const record = await api.get(requestMs);
+    if (record) this.recordedMs = record.durationMs;
+    const termMs = Math.max(this.recordedMs, this.leaseMs);
     const now = clock.monotonic();
     // A renewal changes the spec. Other changes, such as annotations, are no sign of life.
     const version = record && JSON.stringify([record.uid, record.object.spec]);
@@ -238,7 +256,7 @@ export class Elector {
     const unchangedMs = now - this.seen.at;
     if (!record) {
       // The holder of a deleted Lease may not know of it yet.
-      if (this.seen.missed && unchangedMs < leaseMs) return false;
+      if (this.seen.missed && unchangedMs < termMs) return false;
       const since = this.moment();
       return this.begin(await api.create(this.claim(1), requestMs), since);
     }
@@ -247,13 +265,12 @@ export class Elector {
       this.options.log.warn({ identity, reason: obstacle }, "lease left to another");
     }
     this.obstacle = obstacle;
-    const stranger = strangerIn(record, identity);
+    const stranger = strangerIn(record, identity, this.leaseMs);
     if (stranger !== this.stranger && stranger !== undefined) {
       this.options.log.warn({ identity, holder: record.holder, reason: stranger }, "lease held by another program");
     }
     this.stranger = stranger;
-    const expired = unchangedMs >= Math.max(record.durationMs, leaseMs);
-    const isFree = record.holder === "" || record.holder === identity || expired;
+    const isFree = record.holder === "" || record.holder === identity || unchangedMs >= termMs;
     if (obstacle === undefined && stranger === undefined && !isFree) this.logHolder(record.holder);
     if (obstacle !== undefined || !isFree) return false;
     const since = this.moment();
@@ -269,12 +286,12 @@ export class Elector {
   private claim(transitions: number): LeaseChange {
     const now = this.options.clock.now();
     const { identity } = this.options;
-    return { holder: identity, durationMs: leaseMs, transitions, acquiredAt: now, renewedAt: now };
+    return { holder: identity, durationMs: this.leaseMs, transitions, acquiredAt: now, renewedAt: now };
   }
 
   private begin(written: LeaseRecord | "conflict", since: ClockReading): boolean {
     // A late answer counts as lost. The next attempt finds the Lease in this process' name.
-    if (written === "conflict" || this.age(since) >= giveUpMs) return false;
+    if (written === "conflict" || this.age(since) >= this.giveUpMs) return false;
     this.record = written;
     this.term = { fence: fenceOf(written), since };
     this.watchDeadline();
@@ -284,21 +301,21 @@ export class Elector {
   /** Returns the milliseconds until a candidate's next check: a second, or less if the Lease may expire before. */
   private waitMs(): number {
     const { clock } = this.options;
-    const { seen, record } = this;
+    const { seen } = this;
     if (!seen || this.trouble !== "") return lookMs;
-    const left = Math.max(record?.durationMs ?? 0, leaseMs) - (clock.monotonic() - seen.at);
+    const left = Math.max(this.recordedMs, this.leaseMs) - (clock.monotonic() - seen.at);
     return left > 0 ? Math.min(lookMs, left) : againMs;
   }
 
   private async renew(): Promise<void> {
     const { clock, random, log, identity } = this.options;
     const { signal } = this.renewals;
-    let waitMs = renewMs;
+    let waitMs = this.renewMs;
     try {
       for (;;) {
         await pause(clock, waitMs * (0.9 + 0.2 * random()), signal);
         if (!this.holds) return;
-        waitMs = (await this.write({})) ? renewMs : againMs;
+        waitMs = (await this.write({})) ? this.renewMs : againMs;
         if (waitMs === againMs && this.term) log.warn({ identity, error: this.trouble }, "lease not renewed");
       }
     } catch (error) {
@@ -353,7 +370,7 @@ export class Elector {
   }
 
   /**
-   * Creates a deleted Lease again. Other processes wait 10 s after they saw that it is gone. One that never saw it may create it
+   * Creates a deleted Lease again. Other processes wait for its duration after they saw that it is gone. One that never saw it may create it
    * earlier; then this process loses it at the next write.
    */
   private async makeAgain(term: Term, { annotations }: LeaseRecord, change: LeaseChange): Promise<boolean> {
@@ -372,7 +389,7 @@ export class Elector {
     this.deadline?.cancel();
     const { term } = this;
     if (!term) return;
-    const leftMs = giveUpMs - this.age(term.since);
+    const leftMs = this.giveUpMs - this.age(term.since);
     this.deadline = this.options.clock.after(Math.max(0, leftMs), () => {
       if (this.holds) this.watchDeadline();
     });
@@ -430,13 +447,15 @@ const wasRaised = (record: LeaseRecord, identity: string, { fence, raisedTo: num
  * Describes why the holder does not look like a replica. `undefined` if the Lease is free, held by this process, or held by what
  * looks like a replica.
  */
-function strangerIn({ holder, durationMs }: LeaseRecord, identity: string): string | undefined {
+function strangerIn({ holder, durationMs }: LeaseRecord, identity: string, leaseMs: number): string | undefined {
   if (holder === "" || holder === identity) return undefined;
   const set = statefulSetOf(identity);
+  // While a new duration is rolled out, the replicas' differ.
+  if (set !== undefined && statefulSetOf(holder) === set) return undefined;
   const odd =
     durationMs !== leaseMs
       ? `for ${durationMs / 1000} s at a time, which no replica of this runtime does`
-      : set !== undefined && statefulSetOf(holder) !== set && `which is not a pod of the StatefulSet ${set}`;
+      : set !== undefined && `which is not a pod of the StatefulSet ${set}`;
   return odd
     ? `${holder} holds the Lease, ${odd}; if it is not one of yours, remove holderIdentity from the Lease`
     : undefined;
@@ -450,3 +469,42 @@ const identityOfPod = /^(.+)-\d{1,4}_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
 
 /** Returns the StatefulSet whose pod has this identity, or `undefined` if it is not such a pod's. */
 const statefulSetOf = (identity: string): string | undefined => identityOfPod.exec(identity)?.[1];
+
+/** Number of failed tries of one write that are not reported. An API server that restarts answers again within them. */
+const patience = 3;
+
+/** Tracks a write to a Lease that is retried as long as the Lease is held, so that repeated failures are reported. */
+export class Unwritten {
+  private readonly what: string;
+  private readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+  private failures = 0;
+  private fault: WatchfireError | undefined;
+
+  /** @param what describes the write, for messages */
+  constructor(what: string, log: Unwritten["log"]) {
+    this.what = what;
+    this.log = log;
+  }
+
+  /** Why it is not written, from the third failed try in a row; else `undefined`. */
+  get trouble(): WatchfireError | undefined {
+    return this.fault;
+  }
+
+  /** Records a failed try. */
+  failed(why: string): void {
+    if (++this.failures < patience) return;
+    const fault = new WatchfireError("WF_LEASE_UNWRITTEN", {
+      what: `${this.what} was tried ${patience} times: ${why}`,
+    });
+    if (fault.message !== this.fault?.message) this.log.warn({ error: fault.message }, "lease not written");
+    this.fault = fault;
+  }
+
+  /** Records a success. */
+  written(): void {
+    this.failures = 0;
+    if (this.fault) this.log.info({ lease: this.what }, "lease written again");
+    this.fault = undefined;
+  }
+}

@@ -41,6 +41,12 @@ export type ChangeType = (typeof changeTypes)[number];
 export const eventTypes = [...changeTypes, "Scheduled"] as const;
 export type EventType = (typeof eventTypes)[number];
 
+/** Whether events of a type are changes of an object. Those of other types have no object. */
+export const isChange = (type: EventType): type is ChangeType => (changeTypes as readonly EventType[]).includes(type);
+
+/** The `apiVersion` in place of an object's, for events without an object. */
+export const ownApiVersion = "watchfire.dev/v1alpha1";
+
 export interface Trigger {
   /** Passed to the handler; unique within the function; default: the kind in lower case. */
   readonly name: string;
@@ -65,11 +71,12 @@ export interface Trigger {
 
 /**
  * `owner`: the owners of this kind. `expression`: CEL that returns one or several names, as `namespace/name` or in the object's
- * own namespace.
+ * own namespace. `all`: every existing object of the trigger without `key` that meets its conditions.
  */
 export type KeyRule =
   | { readonly type: "owner"; readonly apiVersion: string; readonly kind: string }
-  | { readonly type: "expression"; readonly expression: string };
+  | { readonly type: "expression"; readonly expression: string }
+  | { readonly type: "all" };
 
 /** A trigger that fires at scheduled times. */
 export interface Schedule {

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { Path } from "../document/path.ts";
+import { parseFieldPath } from "./field-path.ts";
 import { parseSize } from "./quantity.ts";
 import { isMachine } from "./surroundings-schema.ts";
 
@@ -11,6 +12,7 @@ export function valueHint(path: Path, actual: unknown): string | undefined {
   if (fields.includes("permissions")) return permissionHint(field, actual);
   if (field === "matchNames" && actual === "*") return "leave `namespaceSelector` out to watch in all of them";
   if (field === "events") return eventHint(actual);
+  if (fields.includes("changedFields")) return parseFieldPath(`.${actual}`) ? `did you mean .${actual}?` : undefined;
   if (field === "handler") return "name the file, such as ./handler.ts";
   if (field === "field" && /\[\d*\]/.test(actual))
     return `an index is of all items: ${actual.replace(/\[\d*\]/g, "[*]")}`;

@@ -7,7 +7,6 @@ import type { ManifestDocument } from "../document/document.ts";
 import { decodeUtf8 } from "../document/utf8.ts";
 import { isBuilt } from "./built.ts";
 import type { FunctionManifest } from "./function.ts";
-import { type PlaceholderRemedy, withPlaceholderHint } from "./placeholder-hint.ts";
 import { type ReadManifest, readManifests } from "./read.ts";
 import type { ExpressionChecker } from "./rule-fault.ts";
 import type { ManifestValues } from "./values.ts";
@@ -201,4 +200,22 @@ function readText(file: string, folder: string): string | WatchfireError {
     if (cause instanceof WatchfireError) return cause;
     return unreadable("the file cannot be read", (cause as NodeJS.ErrnoException).code, cause);
   }
+}
+
+/** How a user fills placeholders: by the command's own `--values`, or, if it has no such option, by building the folder. */
+type PlaceholderRemedy = "option" | "build";
+
+const remedies: Readonly<Record<PlaceholderRemedy, string>> = {
+  option: "if it is a placeholder, name its values with --values FILE",
+  build: "if it is a placeholder, `watchfire build --values FILE` fills it",
+};
+
+/**
+ * Returns the fault of a manifest that was read without values. If its actual value contains `${`, the hint ends with the remedy.
+ * Other faults are returned as they are.
+ */
+function withPlaceholderHint(fault: WatchfireError, remedy: PlaceholderRemedy): WatchfireError {
+  const { actual } = fault.detail;
+  if (typeof actual !== "string" || !actual.includes("${")) return fault;
+  return new WatchfireError(fault.code, { ...fault.detail, hint: `${fault.hint}; ${remedies[remedy]}` });
 }

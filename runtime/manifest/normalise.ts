@@ -1,17 +1,9 @@
 import { resolve } from "node:path";
 import { parseDuration } from "@watchfire/sdk";
 import { parseFieldPath, parseIndexPath } from "./field-path.ts";
-import type {
-  CachedRead,
-  EnvVar,
-  FunctionManifest,
-  KeyRule,
-  NamespaceScope,
-  Permission,
-  Schedule,
-  Trigger,
-} from "./function.ts";
+import type { CachedRead, EnvVar, FunctionManifest, KeyRule, NamespaceScope, Permission, Trigger } from "./function.ts";
 import { parseSize } from "./quantity.ts";
+import { scheduleOf } from "./schedule.ts";
 import type { CheckedManifest } from "./schema.ts";
 import { fieldQuery, labelQuery } from "./selector.ts";
 import { unbracketed } from "./surroundings-schema.ts";
@@ -78,16 +70,6 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
 type CheckedTrigger = Checked["triggers"][number];
 type CheckedWatch = NonNullable<CheckedTrigger["watch"]>;
 
-function scheduleOf(
-  name: string | undefined,
-  { cron, timeZone = "UTC", every, jitter, missed }: NonNullable<CheckedTrigger["schedule"]>,
-  index: number,
-): Schedule {
-  const times = cron === undefined ? { everyMs: milliseconds(every ?? "") } : { cron, timeZone };
-  const jitterMs = jitter === undefined ? 0 : milliseconds(jitter);
-  return { name: name ?? "schedule", index, times, jitterMs, missed };
-}
-
 function triggerOf(name: string | undefined, watch: CheckedWatch, key: CheckedTrigger["key"]): Trigger {
   return {
     ...(key && { key: keyOf(key) }),
@@ -106,8 +88,10 @@ function triggerOf(name: string | undefined, watch: CheckedWatch, key: CheckedTr
   };
 }
 
-const keyOf = ({ owner, expression }: NonNullable<CheckedTrigger["key"]>): KeyRule =>
-  owner ? { type: "owner", ...owner } : { type: "expression", expression: checked(expression) };
+function keyOf({ owner, expression, all }: NonNullable<CheckedTrigger["key"]>): KeyRule {
+  if (all) return { type: "all" };
+  return owner ? { type: "owner", ...owner } : { type: "expression", expression: checked(expression) };
+}
 
 function readOf({
   indexes,

@@ -1,6 +1,5 @@
 import { parseDuration } from "@watchfire/sdk";
-import { field, text } from "./raw-value.ts";
-import type { ExpressionChecker, RuleFault } from "./rule-fault.ts";
+import { type ExpressionChecker, field, type RuleFault, text } from "./rule-fault.ts";
 
 const invalid = "WF_MANIFEST_INVALID_VALUE";
 
@@ -49,8 +48,8 @@ function* keyFaults(
     return;
   }
   const expression = text(field(key, "expression"));
-  if ((field(key, "owner") === undefined) === (field(key, "expression") === undefined)) {
-    yield { code: invalid, path, what: "expected exactly one of owner and expression" };
+  if (["owner", "expression", "all"].filter((name) => field(key, name) !== undefined).length !== 1) {
+    yield { code: invalid, path, what: "expected exactly one of owner, expression and all" };
   }
   const isPartial = field(watch, "object") === "Metadata" || field(watch, "lastBody") === "Metadata";
   const fault = expression && checkExpression?.(expression, isPartial ? "Metadata" : "Full", "key");

@@ -1,13 +1,49 @@
 import { z } from "zod";
 import * as names from "../kube/names.ts";
+import { dnsLabel, dnsSubdomain, objectName } from "../kube/names.ts";
 import { longestExpression, mostConditions } from "./condition-limits.ts";
 import { duration } from "./duration-schema.ts";
 import { fieldPathPattern, indexPathPattern, parseFieldPath, parseIndexPath } from "./field-path.ts";
-import { permissionSchema } from "./permission-schema.ts";
 import { parseSize, sizePattern } from "./quantity.ts";
-import { scheduleSchema } from "./schedule-schema.ts";
+import { scheduleSchema } from "./schedule.ts";
 import { fieldQuery } from "./selector.ts";
 import { egressSchema, envSchema } from "./surroundings-schema.ts";
+
+/** Verbs of the handler's client; watching is done by triggers. */
+const verbs = ["get", "list", "create", "update", "patch", "delete", "*"] as const;
+
+/** A plural, `plural/subresource`, `*`, or `*` with a subresource, as in RBAC. */
+const resource = /^(?:\*|[a-z0-9][a-z0-9.-]*)(?:\/(?:\*|[a-z][a-z0-9-]*))?$/;
+
+const list = <Item extends z.ZodType>(item: Item) =>
+  z.array(item).min(1, { error: "expected at least one; an empty list grants nothing" }).max(100);
+
+/** RBAC's PolicyRule and the namespaces in which it holds. */
+export const permissionSchema = z.strictObject({
+  apiGroups: list(
+    z
+      .string()
+      .refine(
+        (group) =>
+          group === "" || group === "*" || (dnsSubdomain.test(group) && !/^(?:v\d[a-z0-9]*|core)$/.test(group)),
+        {
+          error: 'expected an API group without its version, such as "" (core) or apps',
+        },
+      ),
+  ).describe('API groups without version; "" is the core group, "*" all.'),
+  resources: list(
+    z.string().regex(resource, { error: "expected a plural in lower case, such as configmaps or deployments/scale" }),
+  ).describe('Plurals, such as configmaps or deployments/scale; "*" is all.'),
+  verbs: list(z.enum(verbs)).describe("The allowed verbs."),
+  resourceNames: list(z.string().regex(objectName, { error: "expected an object's name" }))
+    .optional()
+    .describe(
+      "Only objects with these names. Such a rule allows a list only with fieldSelector metadata.name=NAME, and does not allow create.",
+    ),
+  namespaces: list(z.string().regex(dnsLabel, { error: "expected a namespace's name" }))
+    .optional()
+    .describe("Only in these namespaces. Default: everywhere, including cluster-scoped objects."),
+});
 
 export const apiVersion = "watchfire.dev/v1alpha1";
 
@@ -83,7 +119,10 @@ const changeType = z.preprocess(
 );
 
 const matchCondition = z.strictObject({
-  name: z.string().regex(names.dnsLabel, { error: "expected a DNS label" }).describe("Shown where events are counted."),
+  name: z
+    .string()
+    .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -, at most 63" })
+    .describe("Shown where events are counted."),
   expression: z
     .string()
     .min(1)
@@ -163,6 +202,10 @@ const key = z.strictObject({
     .describe(
       "CEL over `object` that returns a name or a list of names: `namespace/name`, or a name in the object's namespace.",
     ),
+  all: z
+    .literal(true, { error: "expected true" })
+    .optional()
+    .describe("Every existing object that meets the conditions of the trigger without `key`, as for a schedule."),
 });
 
 const readIndex = z.strictObject({
@@ -210,7 +253,7 @@ const read = z.strictObject({
 const trigger = z.strictObject({
   name: z
     .string()
-    .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
+    .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -, at most 63" })
     .optional()
     .describe(
       "The handler reads it as event.trigger. Default: the kind in lower case, or `schedule`. A new name for the same watch is a rename: the checkpoint is kept.",
@@ -364,7 +407,7 @@ const spec = z.strictObject({
     ),
   trustGroup: z
     .string()
-    .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
+    .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -, at most 63" })
     .optional()
     .describe(
       "Functions of a group share executor processes only with each other. Default: the group of all functions without a `trustGroup`.",
@@ -396,7 +439,7 @@ export const manifestSchema = z
       .strictObject({
         name: z
           .string()
-          .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
+          .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -, at most 63" })
           .describe("Unique among the functions. Names the checkpoint: a renamed function is a new one."),
       })
       .describe("The function's name."),

@@ -26,6 +26,9 @@ export const scheduleResource = resourceOf(scheduleKind);
 /** True for the resource of a trigger that fires without an object. Such a trigger has no known objects, and one cursor. */
 export const hasNoObjects = (resource: string): boolean => resource === scheduleResource;
 
+/** Returns a function's triggers of every kind. */
+export const triggersOf = ({ triggers, schedules }: FunctionManifest) => [...triggers, ...schedules];
+
 /** Returns the records of a function's triggers and schedules. */
 export function recordsOf({
   triggers,

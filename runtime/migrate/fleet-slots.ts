@@ -2,7 +2,7 @@ import { isSatisfiedBy, type Sharding, shardingOf } from "../engine/state/shardi
 import type { Nats } from "../journal/nats/connection.ts";
 import { slotsOn } from "../journal/nats/sweep.ts";
 import { type Elector, lostError } from "../lease/elector.ts";
-import type { Fence } from "../lease/fence.ts";
+import type { Fence } from "../lease/lease-record.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { layoutOf, placesOf } from "./layout.ts";
 import { annotationsOf, fleetPlace, newestTerm, setOf, setOfName, shardingsNote, slotName } from "./location.ts";

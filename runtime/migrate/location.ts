@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
 import { formatSharding, parseSharding, type Sharding } from "../engine/state/sharding.ts";
-import type { Fence } from "../lease/fence.ts";
 import type { LeaseApi } from "../lease/lease-api.ts";
+import type { Fence } from "../lease/lease-record.ts";
 
 /**
  * Annotation of the Lease: the place of the checkpoints, `kubernetes`, `nats`, `sqlite/<pod>` or `fleet/<slots>`. A runtime with

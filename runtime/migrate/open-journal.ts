@@ -8,7 +8,7 @@ import { JetstreamJournal, type JetstreamJournalOptions } from "../journal/nats/
 import type { Witness } from "../journal/nats/slot.ts";
 import { SecretsJournal, type SecretsJournalOptions } from "../journal/secrets/journal.ts";
 import { type Elector, lostError } from "../lease/elector.ts";
-import type { FenceOptions } from "../lease/fence.ts";
+import type { FenceOptions } from "../lease/lease-record.ts";
 import type { Logger } from "../observe/log.ts";
 import { placeIn, slotName } from "./location.ts";
 import { claimStreams } from "./nats-sets.ts";

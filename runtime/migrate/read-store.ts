@@ -4,7 +4,7 @@ import { whole } from "../engine/state/sharding.ts";
 import { Checkpoint, type StoreKind } from "../journal/checkpoint.ts";
 import { elsewhere } from "../journal/journal.ts";
 import { MemoryJournal } from "../journal/memory/journal.ts";
-import { SlotCopy } from "../journal/nats/read-copy.ts";
+import { SlotCopy } from "../journal/nats/slot.ts";
 import { readSecrets } from "../journal/secrets/read.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { LeaseApi } from "../lease/lease-api.ts";

@@ -19,8 +19,8 @@ import {
 import { DataFolder } from "../journal/sqlite/data-folder.ts";
 import type { JournalState } from "../journal/state.ts";
 import { Elector, lostError } from "../lease/elector.ts";
-import type { Fence } from "../lease/fence.ts";
 import { leaseApi } from "../lease/lease-api.ts";
+import type { Fence } from "../lease/lease-record.ts";
 import { fleetLeases } from "../slots/fleet-leases.ts";
 import { TakenFleet } from "../slots/taken-fleet.ts";
 import {

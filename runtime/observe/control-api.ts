@@ -48,6 +48,8 @@ export const runRowSchema = z.object({
   redelivered: z.boolean().optional(),
   /** Why the event is synthetic, as `event.reason` in the handler; empty without a reason. */
   synthetic: z.string().optional(),
+  /** The id of its trace. Absent if it is not sampled. */
+  trace: z.string().optional(),
   /** Number of calls that the handler made. Absent without calls. */
   calls: z.number().optional(),
   /** CPU time that it used, in milliseconds, and the heap of its isolate, in bytes. Absent if they are not known. */

@@ -13,7 +13,10 @@ import type { UnderWay } from "./under-way.ts";
 
 /** The dead letters, as used by the endpoints. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
 export interface DeadLetterService {
-  list(page: Pick<DeadLetterPage, "after" | "function">): Promise<readonly DeadLetterSummary[]>;
+  /** `isPart`: the page may begin after a dead letter of another replica, whose answers are joined with these. Default false. */
+  list(
+    page: Pick<DeadLetterPage, "after" | "function"> & { readonly isPart?: boolean },
+  ): Promise<readonly DeadLetterSummary[]>;
   show(id: string): Promise<DeadLetter>;
   replay(ids: readonly string[]): Promise<readonly WaitingReplay[]>;
   drop(ids: readonly string[]): Promise<void>;
@@ -35,6 +38,8 @@ export interface ControlEnv {
   Variables: {
     /** Removes the values of Secrets from what a caller is shown who may not see them. */
     redact?: (data: unknown) => unknown;
+    /** The answer becomes a part of a fleet's. */
+    isPart?: boolean;
   };
 }
 
@@ -65,7 +70,9 @@ export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono<Con
     const asked = deadLettersQuestionSchema.safeParse(c.req.query());
     if (!asked.success) return c.json({ error: "after takes a dead letter's id" }, 400);
     const { after, function: name } = asked.data;
-    return c.json((await letters().list({ after, function: name })).map(describeSummary));
+    return c.json(
+      (await letters().list({ after, function: name, isPart: c.get("isPart") === true })).map(describeSummary),
+    );
   });
   app.get("/dead-letters/:id", async (c) => {
     const letter = describeDeadLetter(await letters().show(c.req.param("id")));

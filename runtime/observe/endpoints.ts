@@ -15,7 +15,7 @@ import { isLoopback, isLoopbackHost, isOwnHost } from "./hosts.ts";
 import { UnderWay } from "./under-way.ts";
 
 /** Largest body of a request, in bytes: a thousand ids of dead letters. It is read before the caller is known. */
-const mostBodyBytes = 256 * 1024;
+export const mostBodyBytes = 256 * 1024;
 
 /** The parts of the runtime that the endpoints use. */
 export interface Inspection extends ControlParts {
@@ -145,7 +145,7 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
 }
 
 /** The console's pages. Some have the URL of an older route, which answers programs. */
-const page = /^\/(?:|login|functions\/[^/]+|runs(?:\/[^/]+)?|errors|dead-letters|sources|explain)$/;
+const page = /^\/(?:|login|functions\/[^/]+|(?:runs|errors)(?:\/[^/]+)?|dead-letters|sources|explain|config|apply)$/;
 
 /** Whether the console answers a request: for its API or its files, or of a browser that opens a page. */
 function isForConsole({ req }: Context): boolean {

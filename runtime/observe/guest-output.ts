@@ -5,6 +5,7 @@ import type { GuestOutput } from "../sandbox/host-calls.ts";
 import type { Logger } from "./log.ts";
 import type { LogLimit } from "./log-limit.ts";
 import type { LineDropped } from "./log-writer.ts";
+import type { TraceOf } from "./run-log.ts";
 import type { UserMetrics } from "./user-metrics.ts";
 
 /**
@@ -18,6 +19,7 @@ export function guestOutput(
   redactor: Redactor,
   limit?: LogLimit,
   dropped?: LineDropped,
+  traceOf?: TraceOf,
 ): GuestOutput {
   return {
     admits({ function: name }, what, length) {
@@ -30,12 +32,14 @@ export function guestOutput(
     },
     log(caller, level, message, fields) {
       const { function: name, trigger, id, attempt, object } = caller;
+      const trace = traceOf?.(caller);
       log[level](
         {
           function: name,
           trigger,
           run: id,
           attempt,
+          ...(trace !== undefined && { trace }),
           object: object.namespace ? `${object.namespace}/${object.name}` : object.name,
           fields: redactor.redactData(name, fields),
         },

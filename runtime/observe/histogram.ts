@@ -33,6 +33,16 @@ export class Histogram implements Family {
     observed.sum += value;
   }
 
+  /** Returns the mean of the series whose first label has this value; `undefined` without a value. */
+  meanOf(first: string): number | undefined {
+    let [count, total] = [0, 0];
+    for (const [, { counts, sum }] of this.series.below(first)) {
+      count += counts.reduce((all, each) => all + each, 0);
+      total += sum;
+    }
+    return count === 0 ? undefined : total / count;
+  }
+
   *lines(): Iterable<string> {
     for (const { labels, counted } of this.series.all) yield this.text(labels, counted);
   }

@@ -51,10 +51,9 @@ export class LogWriter implements DestinationStream {
   readonly [symbols.needsMetadataGsym] = true;
   lastLevel = 0;
   lastObj: unknown;
-  /** Notified of dropped lines. */
-  heardBy: LineDropped | undefined;
   private readonly output: LogOutput;
   private readonly clock: Clock;
+  private readonly dropped: LineDropped;
   /** Pieces to write. The first may be partly written. */
   private readonly pieces: Buffer[] = [];
   private tail = "";
@@ -65,9 +64,10 @@ export class LogWriter implements DestinationStream {
   private timer: Timer | undefined;
   private delayMs: number = retryMs.first;
 
-  constructor(output: LogOutput, clock: Clock) {
+  constructor(output: LogOutput, clock: Clock, dropped: LineDropped) {
     this.output = output;
     this.clock = clock;
+    this.dropped = dropped;
   }
 
   /** Writes one line, including its line end. */
@@ -78,7 +78,7 @@ export class LogWriter implements DestinationStream {
     const kind = run !== undefined ? "run" : this.lastLevel >= warn ? "alarm" : "own";
     if (this.waitingBytes + bytes > limits[kind]) {
       this.unreported++;
-      this.heardBy?.(typeof name === "string" ? name : "", "reader");
+      this.dropped(typeof name === "string" ? name : "", "reader");
       return;
     }
     this.add(line, bytes);

@@ -30,11 +30,12 @@ export class MetricRegistry {
     this.readers.add(read);
   }
 
-  async text(): Promise<string> {
+  /** @param states read for this text alone, after what was added */
+  async text(states: readonly (() => Iterable<Family>)[] = []): Promise<string> {
     const pieces: string[] = [];
     let lines: string[] = [];
     let length = 0;
-    for (const read of this.readers) {
+    for (const read of [...this.readers, ...states]) {
       for (const family of read()) {
         lines.push(`# HELP ${family.name} ${escapedHelp(family.help)}`, `# TYPE ${family.name} ${family.type}`);
         for (const line of family.lines()) {

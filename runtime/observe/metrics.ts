@@ -40,6 +40,8 @@ const perSource = ["api_version", "kind", "namespace", "label_selector", "field_
 
 /** States that are measured at each scrape, because they are not counts. */
 export interface Gauges {
+  /** Whether this replica is the active one. */
+  isActive(): boolean;
   functions(): readonly {
     readonly name: string;
     readonly isPaused: boolean;
@@ -170,6 +172,13 @@ export class Metrics {
     ["reason"],
   );
 
+  /** `result`: sent|dropped|failed. */
+  private readonly spans = this.tally(
+    "trace_spans_total",
+    "Spans of traces: sent to the collector, dropped because too many waited, or not taken by the collector.",
+    ["result"],
+  );
+
   /** `operation`: such as kube.get; `result`: ok, refused, or the error's class. */
   private readonly calls = this.spread("client_call_duration_seconds", "Duration of calls that handlers made.", [
     "function",
@@ -195,9 +204,11 @@ export class Metrics {
     this.page.addAll(() => [build]);
   }
 
-  /** Returns all metrics as Prometheus text. */
-  async text(): Promise<string> {
-    return (await this.page.text()) + (await this.defaults.metrics());
+  /** Returns all metrics as Prometheus text. Default: without states. */
+  async text(gauges?: Gauges): Promise<string> {
+    // Separate readers, because each takes some milliseconds of the event loop with 2,000 functions.
+    const states = gauges ? [() => statesOf(gauges), () => standingOf(gauges)] : [];
+    return (await this.page.text(states)) + (await this.defaults.metrics());
   }
 
   /** Returns how many events of a function had each outcome, by trigger, since the start. */
@@ -207,16 +218,10 @@ export class Metrics {
     });
   }
 
-  /** Adds the metric that shows whether this replica is the active one. */
-  leader(read: () => boolean): void {
-    this.page.addAll(() => [gauge("leader", "1 while this replica is the active one.", [], [[read() ? 1 : 0]])]);
-  }
-
-  /** Adds metrics of states, which are read at each scrape. */
-  watch(gauges: Gauges): void {
-    this.page.addAll(() => statesOf(gauges));
-    // Separate readers, because each takes some milliseconds of the event loop with 2,000 functions.
-    this.page.addAll(() => standingOf(gauges));
+  /** Returns the mean duration of a function's attempts since the start, in milliseconds. `undefined` before the first. */
+  meanMsOf(functionName: string): number | undefined {
+    const mean = this.handled.meanOf(functionName);
+    return mean === undefined ? undefined : mean * 1000;
   }
 
   readonly dispatch: EngineObserver = {
@@ -255,6 +260,8 @@ export class Metrics {
   readonly lineDropped: LineDropped = (fn, reason) => this.linesDropped.add(1, fn, reason);
 
   readonly notInHistory = (reason: string, count: number): void => this.historyDropped.add(count, reason);
+
+  readonly spansEnded = (result: string, count: number): void => this.spans.add(count, result);
 
   readonly access: AccessObserver = {
     called: ({ function: fn, operation, result, durationMs }) =>
@@ -316,13 +323,14 @@ function gauge(
   };
 }
 
-function statesOf({ functions: read, unloaded, parked, sources, reads, cache: readCache }: Gauges): Family[] {
+function statesOf({ isActive, functions: read, unloaded, parked, sources, reads, cache: readCache }: Gauges): Family[] {
   const functions = read();
   const cache = readCache();
   const each = perFunction(functions);
   const onRecord = perFunction([...functions, ...unloaded()]);
   const dropped = "that were dropped because of their function's limit, oldest first.";
   return [
+    gauge("leader", "1 while this replica is the active one.", [], [[isActive() ? 1 : 0]]),
     each("function_lag_seconds", "Age of the oldest unfinished event.", (of) => of.lagSeconds),
     each(
       "function_oldest_event_age_seconds",

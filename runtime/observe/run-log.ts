@@ -29,6 +29,8 @@ export interface EndedRun
   /** Errors are redacted. */
   readonly outcome: Exclude<Outcome, { readonly type: "unbegun" }>;
   readonly calls: CallList | undefined;
+  /** The id of its trace; `undefined` if it is not sampled. */
+  readonly trace?: string | undefined;
   /** Copies of what it received, unless there was no room. Never of a Secret. For a batch: a list of its events. */
   readonly body: Buffer | undefined;
   readonly oldBody: Buffer | undefined;
@@ -49,6 +51,9 @@ export interface RunCollector {
   readonly calls: Map<string, CallList>;
 }
 
+/** Returns the trace's id of an attempt that runs; `undefined` if it is not sampled. */
+export type TraceOf = (attempt: Pick<Delivery, "function" | "id">) => string | undefined;
+
 /** The share of a failed attempt, which has an error of up to 8,000 characters. */
 const failureWeight = 16;
 
@@ -65,6 +70,7 @@ export const runKey = ({ function: name, id }: Pick<Delivery, "function" | "id">
  * Wraps a runner so that each attempt is logged: successes at `successLevel`, failures as warnings with the error as its author
  * wrote it. Values of the function's Secrets are redacted from errors here, before they reach a log, the history or a dead letter.
  * @param kept takes the attempts for the history. Default: there is no history.
+ * @param traceOf returns the trace's id of an attempt. Default: there are no traces.
  */
 export function loggedRunner(
   runner: Runner,
@@ -72,8 +78,9 @@ export function loggedRunner(
   redactor: Redactor,
   successLevel: "debug" | "info",
   kept?: { readonly collector: RunCollector; readonly clock: Clock },
+  traceOf?: TraceOf,
 ): Runner {
-  const lines = { log, redactor, successLevel, kept };
+  const lines = { log, redactor, successLevel, kept, traceOf };
   return {
     recall: (functionName) => runner.recall(functionName),
     give: (delivery, listener) => runner.give(delivery, new LoggedListener(lines, delivery, listener)),
@@ -86,6 +93,7 @@ interface Lines {
   readonly redactor: Redactor;
   readonly successLevel: "debug" | "info";
   readonly kept: { readonly collector: RunCollector; readonly clock: Clock } | undefined;
+  readonly traceOf: TraceOf | undefined;
 }
 
 /** Listens to one attempt and logs its end. A class, because closures for each event took 0.2 KB. */
@@ -109,12 +117,12 @@ class LoggedListener implements DeliveryListener {
 
   ended(ended: Outcome): void {
     const { delivery } = this;
-    const { log, redactor, successLevel, kept } = this.lines;
+    const { log, redactor, successLevel, kept, traceOf } = this.lines;
     const outcome = redacted(ended, delivery.function, redactor);
     // An attempt that has not begun will run later, and is logged then.
     if (outcome.type === "ok") {
-      if (log.isLevelEnabled(successLevel)) log[successLevel](fieldsOf(delivery, outcome), "handled");
-    } else if (outcome.type !== "unbegun") log.warn(fieldsOf(delivery, outcome), messages[outcome.type]);
+      if (log.isLevelEnabled(successLevel)) log[successLevel](fieldsOf(delivery, outcome, traceOf), "handled");
+    } else if (outcome.type !== "unbegun") log.warn(fieldsOf(delivery, outcome, traceOf), messages[outcome.type]);
     if (kept) {
       const { collector, clock } = kept;
       let calls: CallList | undefined;
@@ -160,6 +168,7 @@ class LoggedListener implements DeliveryListener {
             endedAt,
             outcome,
             calls,
+            trace: traceOf?.(delivery),
             cpuMs: delivery.cpuMs,
             heapBytes: delivery.heapBytes,
             // The body may be a part of a larger buffer, which a reference would keep in memory.
@@ -179,7 +188,12 @@ const messages = {
   interrupted: "attempt interrupted, because its executor ended; it runs again, uncounted",
 } as const;
 
-function fieldsOf(delivery: Delivery, outcome: Exclude<Outcome, { type: "unbegun" }>): object {
+function fieldsOf(
+  delivery: Delivery,
+  outcome: Exclude<Outcome, { type: "unbegun" }>,
+  traceOf: TraceOf | undefined,
+): object {
+  const trace = traceOf?.(delivery);
   const { apiVersion, kind, namespace, name } = delivery.object;
   return {
     function: delivery.function,
@@ -189,6 +203,7 @@ function fieldsOf(delivery: Delivery, outcome: Exclude<Outcome, { type: "unbegun
     type: delivery.causes ? "Reconcile" : delivery.type,
     object: `${apiVersion}/${kind} ${namespace ? `${namespace}/` : ""}${name}`,
     attempt: delivery.attempt,
+    ...(trace !== undefined && { trace }),
     outcome: outcome.type,
     ...(outcome.type === "interrupted" ? {} : { durationMs: Math.round(outcome.durationMs * 10) / 10 }),
     ...("error" in outcome ? { error: outcome.error } : {}),

@@ -1,9 +1,8 @@
 import type { Clock } from "../base/clock.ts";
 import { isNewer, isOrdered, isUpTo, newerOf, type ResourceVersion } from "../base/resource-version.ts";
 import type { ListReason, ListReceiver } from "../informer/fanout/subscriber.ts";
-import { MassDeletionGuard } from "../informer/list/diff.ts";
+import { MassDeletionGuard, RewindProof } from "../informer/list/diff.ts";
 import type { Change, ObjectMeta } from "../informer/scan/change.ts";
-import { RewindProof } from "../informer/stream/rewind-proof.ts";
 import { type CachedObject, keep, Objects } from "./objects.ts";
 import type { EventMoment, ReplicaReader, SourceCache } from "./source-cache.ts";
 

@@ -70,6 +70,12 @@ export const childRights = ({ jitless = false }: ExecutorOptions = {}): Executor
 });
 
 /**
+ * The whole environment of an executor. The settings are glibc's, as in the image: without them it keeps the memory of closed
+ * isolates, 30 MB after 50 of them.
+ */
+const executorVariables = { TZ: "UTC", MALLOC_ARENA_MAX: "2", MALLOC_TRIM_THRESHOLD_: "131072" };
+
+/**
  * Starts an executor without the starter's environment, working folder or files. It has its own name in `ps`, and as few rights
  * as the platform allows.
  */
@@ -89,7 +95,7 @@ export function spawnExecutor(
   ];
   const child = spawn(program, rest, {
     cwd: "/",
-    env: { TZ: "UTC" },
+    env: executorVariables,
     argv0: "watchfire executor",
     ...walls.user,
     // Ctrl-C signals a terminal's whole process group and would end an executor that is still starting.

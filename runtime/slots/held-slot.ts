@@ -1,10 +1,8 @@
 import { type Clock, pause } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { leaseMs } from "../lease/elector.ts";
-import type { Fence } from "../lease/fence.ts";
+import { leaseMs, Unwritten } from "../lease/elector.ts";
 import type { LeaseApi } from "../lease/lease-api.ts";
-import { fenceOf, type LeaseChange, type LeaseRecord } from "../lease/lease-record.ts";
-import { Unwritten } from "../lease/unwritten.ts";
+import { type Fence, fenceOf, type LeaseChange, type LeaseRecord } from "../lease/lease-record.ts";
 
 /** Timeout of one request, in milliseconds. */
 const requestMs = 3_000;

@@ -1,4 +1,4 @@
-import { leaseMs } from "../lease/elector.ts";
+import { leaseMs, mostLeaseMs } from "../lease/elector.ts";
 import type { LeaseRecord } from "../lease/lease-record.ts";
 import type { FleetLeases } from "./fleet-leases.ts";
 
@@ -7,6 +7,9 @@ import type { FleetLeases } from "./fleet-leases.ts";
  * replica takes no slots.
  */
 export const readyKey = "watchfire.dev/ready";
+
+/** Annotation on a replica's own Lease: where, and with which public key, it answers other replicas. */
+export const answersKey = "watchfire.dev/answers";
 
 /** Milliseconds without a sign of life after which a replica's Lease is deleted. */
 const forgottenMs = 600_000;
@@ -21,6 +24,8 @@ export const ownerOf = (identity: string, term: number): string => `${identity}#
 export interface FleetView {
   /** The live replicas that take slots, as named by `ownerOf`. */
   readonly members: readonly string[];
+  /** Live replicas, also those that take no slots, and what each announces about its answers. */
+  readonly peers: readonly { readonly owner: string; readonly announcement?: string | undefined }[];
   /** The owner of each slot; `undefined` if it is free or its owner is certainly dead. */
   readonly owners: readonly (string | undefined)[];
   /** The slots' Leases; `undefined` for one that does not exist. */
@@ -43,14 +48,17 @@ interface Sighting {
 }
 
 /**
- * Determines which replicas are alive, using only the local clock. A replica is dead once its Lease was unchanged for 10 s: it
- * stopped 7 s after it sent the last renewal that arrived, and never resumes.
+ * Determines which replicas are alive, using only the local clock. A replica is dead once its Lease was unchanged for its
+ * duration, 10 s by default: it stopped at 70 % of that after it sent the last renewal that arrived, and never resumes.
  */
 export class LeaseObserver {
   private readonly leases: Pick<FleetLeases, "nameOfSlot" | "nameOfMember" | "isMember">;
   private seen = new Map<string, Sighting>();
   /** For each slot: whether its Lease was ever seen, and since when it is missing. */
   private readonly seenSlots = new Map<number, { readonly wasThere: boolean; readonly goneAt: number | undefined }>();
+
+  /** The longest duration of a replica's Lease, in milliseconds. They differ while a new one is rolled out. */
+  private leaseMs = leaseMs;
 
   constructor(leases: Pick<FleetLeases, "nameOfSlot" | "nameOfMember" | "isMember">) {
     this.leases = leases;
@@ -69,6 +77,7 @@ export class LeaseObserver {
     const { leases } = this;
     const found = Array.from({ length: slots }, (_, slot) => listed.get(leases.nameOfSlot(slot)));
     const replicas = [...listed.values()].filter(({ name }) => leases.isMember(name));
+    for (const { durationMs } of replicas) this.leaseMs = Math.min(mostLeaseMs, Math.max(this.leaseMs, durationMs));
     const named = found.flatMap((lease) => (lease && lease.holder !== "" ? [identityOf(lease.holder)] : []));
     const names = new Set([...replicas.map(({ name }) => name), ...named.map(leases.nameOfMember)]);
     const before = this.seen;
@@ -88,18 +97,22 @@ export class LeaseObserver {
       if (lease && (lease.holder === "" || lease.transitions > termOf(owner))) return true;
       // A Lease that was deleted and created again counts from 1. The holder of the earlier one has renewed nothing since.
       if (lease && lease.transitions < termOf(owner))
-        return sentAt - (this.seen.get(name)?.madeAt ?? heardAt) >= leaseMs;
-      return silentMs(name) >= leaseMs;
+        return sentAt - (this.seen.get(name)?.madeAt ?? heardAt) >= this.leaseMs;
+      return silentMs(name) >= this.leaseMs;
     };
     const owners = found.map((lease) =>
       lease && lease.holder !== "" && !isDead(lease.holder) ? lease.holder : undefined,
     );
+    const live = replicas.filter(({ name, holder }) => holder !== "" && silentMs(name) < leaseMs);
     return {
+      peers: live.map(({ holder, transitions, annotations }) => {
+        return { owner: ownerOf(holder, transitions), announcement: annotations[answersKey] };
+      }),
       members: replicas
         .filter(
           ({ holder, annotations, transitions }) => holder !== "" && annotations[readyKey] === String(transitions),
         )
-        .filter(({ name }) => silentMs(name) < leaseMs)
+        .filter(({ name }) => silentMs(name) < this.leaseMs)
         .map(({ holder, transitions }) => ownerOf(holder, transitions)),
       owners,
       slots: found,
@@ -108,7 +121,7 @@ export class LeaseObserver {
         { sentAt, heardAt },
         owners.some((owner) => owner !== undefined && owner !== me),
       ),
-      silent: replicas.filter(({ name, holder }) => holder !== "" && silentMs(name) >= leaseMs),
+      silent: replicas.filter(({ name, holder }) => holder !== "" && silentMs(name) >= this.leaseMs),
       forgotten: replicas.filter(({ name }) => silentMs(name) >= forgottenMs),
     };
   }
@@ -126,7 +139,7 @@ export class LeaseObserver {
     for (const [slot, lease] of found.entries()) {
       const { wasThere = false, goneAt = heardAt } = this.seenSlots.get(slot) ?? {};
       this.seenSlots.set(slot, lease ? { wasThere: true, goneAt: undefined } : { wasThere, goneAt });
-      if (!lease && (wasThere || haveOthers) && sentAt - goneAt < leaseMs) lost.add(slot);
+      if (!lease && (wasThere || haveOthers) && sentAt - goneAt < this.leaseMs) lost.add(slot);
     }
     return lost;
   }

@@ -1,7 +1,7 @@
 import type { WatchfireError } from "../base/errors.ts";
 import type { Elector } from "../lease/elector.ts";
 import type { FleetLeases } from "./fleet-leases.ts";
-import { ownerOf, readyKey } from "./lease-observer.ts";
+import { answersKey, ownerOf, readyKey } from "./lease-observer.ts";
 
 /** Shows that this replica is alive: a separate Lease that only it takes and renews. */
 export class Membership {
@@ -34,10 +34,13 @@ export class Membership {
     return nameOfMember(this.identity);
   }
 
-  /** Takes its own Lease and announces that it takes slots. @throws the signal's reason; WF_LEASE_LOST */
-  async join(signal: AbortSignal): Promise<void> {
+  /**
+   * Takes its own Lease and announces that it takes slots. `announcement`: how it answers other replicas, if it does. @throws the signal's
+   * reason; WF_LEASE_LOST
+   */
+  async join(signal: AbortSignal, announcement?: string): Promise<void> {
     await this.elector.campaign(signal);
-    await this.elector.annotate({ [readyKey]: String(this.elector.fence?.number) });
+    await this.elector.annotate({ [readyKey]: String(this.elector.fence?.number), [answersKey]: announcement });
   }
 
   /** Announces that it takes no more slots. It keeps those that it has. @throws WF_LEASE_LOST */

@@ -5,6 +5,7 @@ import { constants, setPriority } from "node:os";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
+import { packageHint } from "./package-hint.ts";
 
 /** Time limit of the compiler, in milliseconds. A project of hundreds of files takes seconds. */
 const compileMs = 120_000;
@@ -155,6 +156,8 @@ function withoutConsequences(found: readonly Diagnostic[]): readonly Diagnostic[
 
 /** Returns `undefined` for the hint of the code. */
 function hintOf(what: string): string | undefined {
+  if (/^TS2307: Cannot find module '[^']*\/function\.d\.ts'/.test(what))
+    return "`watchfire types` writes it from the function.yaml of the same folder";
   const name = missingPackage.exec(what)?.[1];
-  return name === undefined ? undefined : `install it in the folder's project: npm install --save-dev ${name}`;
+  return name === undefined ? undefined : packageHint(name);
 }

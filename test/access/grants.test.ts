@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { grants, isGranted, mayBeGranted, missingRule, type RequestAttributes } from "../../runtime/access/grants.ts";
 import type { Permission } from "../../runtime/manifest/function.ts";
-import { permissionSchema } from "../../runtime/manifest/permission-schema.ts";
+import { permissionSchema } from "../../runtime/manifest/schema.ts";
 
 const verb = fc.constantFrom("get", "list", "create", "update", "patch", "delete");
 const group = fc.constantFrom("", "apps", "my.domain");

@@ -19,7 +19,7 @@ function scan(): number {
   for (const piece of received.map((each) => Buffer.from(each))) {
     reader.push(piece, (line) => {
       scanner.object.meta();
-      bytes += scanner.object.body(line, scanner.objectStart, scanner.objectEnd).length;
+      bytes += scanner.object.body(line, scanner.object.start, scanner.object.end).length;
       return true;
     });
   }

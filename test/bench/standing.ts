@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
+import { noStates } from "../../deploy/dashboard/known-metrics.ts";
 import { packAll } from "../../deploy/npm/pack.ts";
 import { output } from "../../deploy/npm/packages.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
@@ -185,7 +186,8 @@ function resident(runtime: MeasuredRuntime): Figure {
 async function scrape(): Promise<Figure> {
   const metrics = new Metrics();
   const functions = Array.from({ length: 2000 }, (_, index) => `function-${index}`);
-  metrics.watch({
+  const states = {
+    ...noStates,
     functions: () =>
       functions.map((name) => ({
         name,
@@ -198,13 +200,8 @@ async function scrape(): Promise<Figure> {
         letterStock: noLetters,
         parentSeconds: new Map(),
       })),
-    unloaded: () => [],
     standings: () => functions.map((name) => ({ name, ready: false, reason: "BuildFailed" })),
-    parked: () => [],
-    reads: () => [],
-    cache: () => ({ bytes: 0, limit: 0, suspensions: [] }),
-    sources: () => [],
-  });
+  };
   for (const name of functions) {
     metrics.dispatch.attempt?.(name, "trigger", 1);
     metrics.dispatch.handled?.(name, "trigger", 1);
@@ -217,7 +214,7 @@ async function scrape(): Promise<Figure> {
     await pause(20);
     const lag = watchLoopLag();
     await pause(20);
-    bytes = (await metrics.text()).length;
+    bytes = (await metrics.text(states)).length;
     await pause(20);
     pauses.push(lag.stop());
   }

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { get } from "node:https";
 import { cpus, loadavg } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { allBut } from "../../runtime/informer/fanout/shard-selector.ts";
+import { allBut } from "../../runtime/informer/stream/connection.ts";
 import { Client } from "../target/client.ts";
 import { start } from "../target/real-target.ts";
 import { treeOf, usageOf } from "./process-tree.ts";

@@ -131,6 +131,8 @@ describe("a build is refused, with the place and what to do,", () => {
     ["for a kind of file that is no code", { ...inHandler(`import "./a.png";`), "a.png": "" }, "UNRESOLVED", "handler.ts:2:10", /JSON/],
     ["for a name that a file does not export", { ...inHandler(`import { a } from "./b.ts"; a();`), "b.ts": "export const c = 1;" }, "UNRESOLVED", "handler.ts:2:12", /export it/],
     ["for a file that is not there", inHandler(`import "./gone.ts";`), "UNRESOLVED", "handler.ts:2:10", /correct the path/],
+    ["for a package that is not installed", inHandler(`import "left-pad/x";`), "UNRESOLVED", "handler.ts:2:10", /npm install --save-dev left-pad$/],
+    ["for a client of HTTP that is not installed", inHandler(`import "axios";`), "UNRESOLVED", "handler.ts:2:10", /ctx\.fetch/],
     ["for broken syntax", inHandler("const = 3;"), "SYNTAX", "handler.ts:2:9", /fix the syntax/],
     ["for a missing default export", { "handler.ts": "export const a = 1;" }, "NO_HANDLER", "handler.ts:1:1", /export default/],
     ["for a handler that is not there", {}, "HANDLER_MISSING", "handler.ts", /spec\.handler/],

@@ -163,6 +163,10 @@ test("what was deployed before there were sets is taken over where the names are
     expect([name, set]).toEqual([name, isTaken ? "team-a" : undefined]);
   }
   await runtime.sees("it is loaded", () => loads() === 3);
+  const taken = runtime.lines.find(
+    (line) => line.msg === "deployed functions loaded" && "set" in line && line.set === "team-a",
+  );
+  expect(taken).toMatchObject({ set: "team-a", revision: 1, functions: 1 });
   await team.set("one", 2);
   await runtime.hears("greet", 2);
   await runtime.hears("wave", 2);

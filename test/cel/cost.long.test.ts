@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { compile } from "../../runtime/cel/compile.ts";
 import { expressionLimit, LimitExceeded, Meter } from "../../runtime/cel/meter.ts";
 import { pieceUnits } from "../../runtime/engine/filter/conditions.ts";
-import { parseKey } from "../../runtime/engine/filter/parse-condition.ts";
+import { parseKey } from "../../runtime/engine/filter/expression.ts";
 
 /** The simplest loop, whose time per unit is the measure. */
 const plain = "object.text != 'z'";

@@ -1,5 +1,6 @@
 // Replicas that share the functions: the objects that the chart renders for `slots` and `autoscaling`, and the values it refuses.
 import { describe, expect, test } from "vitest";
+import { noStates } from "../../deploy/dashboard/known-metrics.ts";
 import { parse } from "../../runtime/cli/command.ts";
 import { start } from "../../runtime/cli/start.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
@@ -27,6 +28,21 @@ describe("with slots", () => {
       ({ volumeMounts }: { volumeMounts: { name: string }[] }) => volumeMounts,
     );
     for (const { name } of mounts) expect(names).toContain(name);
+  });
+
+  test("other replicas alone reach the port at which the console asks, which only a fleet with a console has", async () => {
+    const policy = "networkPolicy.enabled=true";
+    const portsOf = (objects: Awaited<ReturnType<typeof set>>) => containers(objects).watchfire.ports;
+    const objects = await set(fleet, policy, "console.enabled=true");
+    expect(portsOf(objects)).toContainEqual({ name: "replicas", containerPort: 9465 });
+    const { ingress, egress, podSelector } = only(objects, "NetworkPolicy").spec;
+    const ports = [{ port: "replicas", protocol: "TCP" }];
+    expect(ingress).toContainEqual({ ports, from: [{ podSelector }] });
+    expect(egress).toContainEqual({ ports, to: [{ podSelector }] });
+    for (const others of [await set(fleet, policy), await set(policy, "console.enabled=true")]) {
+      expect(JSON.stringify(only(others, "NetworkPolicy"))).not.toContain("replicas");
+      expect(JSON.stringify(portsOf(others))).not.toContain("replicas");
+    }
   });
 
   test("a pod is in all else the pod of a release without them", async () => {
@@ -98,17 +114,7 @@ describe("an autoscaler", () => {
     expect(await by("autoscaling.cpuMillicores=0", "autoscaling.oldestEventSeconds=30")).toEqual(["Pods"]);
     const { metrics } = only(await render(...valuesOf("fleet")), "HorizontalPodAutoscaler").spec;
     expect(metrics.map(({ type }: { type: string }) => type)).toEqual(["Resource", "Pods"]);
-    const runtime = new Metrics();
-    runtime.watch({
-      functions: () => [],
-      unloaded: () => [],
-      standings: () => [],
-      parked: () => [],
-      reads: () => [],
-      cache: () => ({ bytes: 0, limit: 0, suspensions: [] }),
-      sources: () => [],
-    });
-    expect(await runtime.text()).toContain(`\n${metrics[1].pods.metric.name} 0\n`);
+    expect(await new Metrics().text(noStates)).toContain(`\n${metrics[1].pods.metric.name} 0\n`);
     expect(metrics[1].pods.target).toEqual({ type: "AverageValue", averageValue: "30" });
   });
 });

@@ -67,3 +67,10 @@ it("a source's line has its state and what it leaves out, and its trouble stands
   expect(text.at(-2)).toMatch(/^v1\/Pod +demo +metadata\.name=a +forbidden +2$/);
   expect(text.at(-1)).toBe("  Pod: may not list");
 });
+
+it("a long selector of a source is shortened, so that the table stays readable", () => {
+  const fieldSelector = Array.from({ length: 8 }, (_, n) => `metadata.name!=watchfire-checkpoint-${n}`).join(",");
+  const source = { apiVersion: "v1", kind: "Secret", state: "watching", fieldSelector };
+  const row = lines({ sources: [source] }).find((line) => line.startsWith("v1/Secret"));
+  expect(row).toMatch(/ {2}metadata\.name!=watchfire-checkpoint-0,\S{1,30}… {2}watching/);
+});

@@ -83,6 +83,11 @@ test("a package that is not installed is the one fault of its file, with how to 
   expect(stdout).toBe("0 valid, 2 faults\n");
 });
 
+test("a missing function.d.ts is a fault with the command that writes it", async () => {
+  const { stderr } = await validate(typedProject(files(`import type { Handler } from "./function.d.ts";\n${wrong}`)));
+  expect(stderr).toMatch(/handler\.ts:1:\d+: TS2307: .*function\.d\.ts.*; `watchfire types` writes it/);
+});
+
 test("what could not be built is told of once, not by the compiler again", async () => {
   const { stdout, stderr } = await validate(typedProject(files(`import "./none.ts";\n${wrong}`)));
   expect(stderr).toMatch(/^WF_BUNDLE_UNRESOLVED /m);

@@ -47,6 +47,7 @@ test("the description of the API has every route, and no other", async () => {
   const parts = { control: controlRoutes({} as never, new UnderWay(systemClock, () => undefined)) };
   const app: Hono = await consoleApp({
     ...parts,
+    tools: {},
     access: new ConsoleAccess(systemClock),
     assets: async () => ({ script: "", style: "" }),
   } as never);
@@ -136,5 +137,18 @@ test("a stream says what changed, and not what it is", async () => {
 test("the script and the style take less than 120 KB together, as they are sent", async () => {
   const { script, style } = await consoleAssets();
   expect(script).toContain("Watchfire");
-  expect(gzipSync(script).length + gzipSync(style).length).toBeLessThan(120 * 1024);
+  const size = gzipSync(script).length + gzipSync(style).length;
+  process.stderr.write(`the console's script and style: ${(size / 1024).toFixed(1)} KB gzipped\n`);
+  expect(size).toBeLessThan(120 * 1024);
+});
+
+test("outside `watchfire dev` nothing can be applied: there are no such routes", async () => {
+  const { ask, login, bearing } = await servedConsole();
+  const body = { text: "kind: ConfigMap" };
+  for (const headers of [bearing, await login()]) {
+    expect((await ask("/api/dev/apply", { method: "POST", headers, body })).status).toBe(404);
+    expect((await ask("/api/dev", { headers })).status).toBe(404);
+    const session = await ask("/api/session", { headers });
+    if (session.status === 200) expect(JSON.parse(session.body).isDev).toBe(false);
+  }
 });

@@ -4,7 +4,7 @@ import { servedConsole } from "./served.ts";
 
 const write = { method: "POST", body: {} };
 
-test("without a token or a session, and with another's, nothing is told", async () => {
+test("without a token or a session, and with another's, nothing is answered", async () => {
   const { ask } = await servedConsole();
   for (const path of ["overview", "functions", "runs", "errors", "dead-letters", "sources", "events", "openapi.json"]) {
     expect((await ask(`/api/${path}`)).status, path).toBe(401);

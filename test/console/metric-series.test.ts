@@ -14,6 +14,30 @@ function sampled() {
   return { clock, series, sample, state };
 }
 
+test("a source's rate is that of its live changes in the last minute, and begins again with the source", async () => {
+  const clock = new VirtualClock();
+  let bytes = 0;
+  const series = new MetricSeries(
+    () => [],
+    clock,
+    () => [{ key: "a", bytes }],
+  );
+  const sample = async (total: number) => {
+    bytes = total;
+    series.sample();
+    await clock.advance(10_000);
+  };
+  await sample(0);
+  expect(series.bytesPerSecond("a")).toBeUndefined();
+  await sample(1_000);
+  expect(series.bytesPerSecond("a")).toBe(100);
+  for (let n = 0; n < 7; n++) await sample(1_000);
+  expect(series.bytesPerSecond("a")).toBe(0);
+  await sample(500);
+  expect(series.bytesPerSecond("a")).toBeUndefined();
+  expect(series.bytesPerSecond("b")).toBeUndefined();
+});
+
 const of = (name: string, events: number, errors = 0, waiting = 0) => ({ name, events, errors, waiting });
 
 test("a step has the events and errors since the sample before, and those that wait at its end", () => {

@@ -35,7 +35,11 @@ test("a fleet's replicas are listed, this one first, and the others did not answ
 });
 
 test("an answer names the replicas that are not part of it, and the slots that nobody has", () => {
-  expect(unasked(fleet)).toMatch(/^b, c did not answer.*; slots 4 are with no replica$/);
+  expect(unasked(fleet)).toMatch(/^b did not answer: .*; c did not answer: .*; slots 4 are with no replica$/);
+  const silent = new Map([["c", "no answer within 5 s"]]);
+  expect(unasked({ ...fleet, slots: fleet.slots.slice(0, 4) }, new Set(["a", "b"]), silent)).toBe(
+    "c did not answer: no answer within 5 s",
+  );
   expect(unasked({ ...fleet, slots: [slotOf(1, "a", "greet")] })).toBeUndefined();
   expect(unasked(undefined)).toBeUndefined();
 });
@@ -44,6 +48,6 @@ test("pages of a fleet's replica say who did not answer, and who runs a function
   const { ask, bearing } = await servedConsole({ fleet });
   const asked = async (path: string) => JSON.parse((await ask(`/api/${path}`, { headers: bearing })).body);
   expect((await asked("overview")).replicas).toHaveLength(3);
-  expect((await asked("errors")).elsewhere).toContain("b, c did not answer");
+  expect((await asked("errors")).elsewhere).toMatch(/b did not answer: .*c did not answer/);
   expect((await asked("functions/copy")).error).toContain("another replica runs the function: b");
 });

@@ -1,10 +1,12 @@
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
+import type { Hono } from "hono";
 import { onTestFinished } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { ConsoleAccess } from "../../runtime/console/access.ts";
-import { consoleApp } from "../../runtime/console/app.ts";
+import { type ConsoleParts, consoleApp, replicaApi } from "../../runtime/console/app.ts";
+import { FleetLink, type FleetPeer } from "../../runtime/console/fleet-link.ts";
 import { MetricSeries } from "../../runtime/console/metric-series.ts";
 import type { AccountReviews } from "../../runtime/control/access/account-reviews.ts";
 import { tokenCaller } from "../../runtime/control/access/caller.ts";
@@ -13,7 +15,9 @@ import type { FunctionReport } from "../../runtime/control/function-status/funct
 import { emptyBatch, type NewDeadLetter } from "../../runtime/journal/batch.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
 import type { ControlApi, RunsAnswer } from "../../runtime/observe/control-api.ts";
+import { controlRoutes } from "../../runtime/observe/control-routes.ts";
 import { serveEndpoints } from "../../runtime/observe/endpoints.ts";
+import { UnderWay } from "../../runtime/observe/under-way.ts";
 import { gateOf } from "../control/access/gate-of.ts";
 import { noCounts } from "../control/function-status/report.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
@@ -91,22 +95,35 @@ interface Asked {
 interface ServedOptions {
   readonly accounts?: AccountReviews;
   readonly fleet?: FleetReport;
+  /** The replica of a fleet that it is: it answers the others, and asks them. */
+  readonly replica?: { readonly owner: string; readonly peers: () => readonly FleetPeer[] };
+  /** The runs on record. Default: those in memory. */
+  readonly history?: ConsoleParts["history"];
+  /** The name of its function. Default `greet`. */
+  readonly name?: string;
   /** Serves the real page, for a browser. Default: stubs of its files. */
   readonly isWhole?: boolean;
 }
 
 /** A console over one function with one failed run and its dead letter. */
-export async function servedConsole({ accounts, fleet, isWhole = false }: ServedOptions = {}) {
+export async function servedConsole({
+  accounts,
+  fleet,
+  replica,
+  isWhole = false,
+  name = "greet",
+  history,
+}: ServedOptions = {}) {
   const store = new MemoryStore();
-  await store.commit({ ...emptyBatch, deadLetters: [letter] });
+  await store.commit({ ...emptyBatch, deadLetters: [{ ...letter, function: name }] });
   const access = new ConsoleAccess(systemClock);
   const audit: Record<string, unknown>[] = [];
   const note = (fields: object, message?: string) => void audit.push({ ...fields, message });
-  const reports: FunctionReport[] = [{ ...report }];
+  const reports: FunctionReport[] = [{ ...report, name }];
   const deadLetters = () => new DeadLetters(store);
   const gate = gateOf({ token, deadLetters, hear: note, ...(accounts && { accounts }) });
   const functions: Partial<ControlApi> = {
-    runs: async () => ({ runs: [run] }),
+    runs: async () => ({ runs: [{ ...run, function: name }] }),
     logs: async () => ({ lines: [{ number: 1, line: JSON.stringify(logged) }] }),
     pause: async (name) => ({ changed: true, says: `${name} is paused` }),
   };
@@ -123,24 +140,44 @@ export async function servedConsole({ accounts, fleet, isWhole = false }: Served
     support: async () => Promise.reject(new Error("not asked")),
     functions: functions as ControlApi,
   };
+  const asked: string[] = [];
+  let api: Promise<Hono> | Hono | undefined;
+  const link =
+    replica &&
+    (await FleetLink.open("127.0.0.1", 0, {
+      self: () => replica.owner,
+      peers: replica.peers,
+      answer: async (request) => {
+        asked.push(`${request.method} ${new URL(request.url).pathname}`);
+        const underWay = new UnderWay(systemClock, () => undefined);
+        api ??= replicaApi(partsOf(controlRoutes(inspection, underWay)));
+        return (await api).fetch(request);
+      },
+    }));
+  if (link) onTestFinished(() => link.close());
+  const partsOf = (control: ConsoleParts["control"]): ConsoleParts => ({
+    ...inspection,
+    ...(link && { link }),
+    ...(history && { history }),
+    control,
+    access,
+    gate,
+    log: { info: note, warn: note } as never,
+    manifests: () => [],
+    meanMsOf: () => undefined,
+    outcomesOf: () => [{ trigger: "settings", outcome: "retry", count: 1 }],
+    series: new MetricSeries(() => [], systemClock),
+    configuration: () => ({ versions: { watchfire: "0" }, flags: {}, place: {}, limits: {}, disk: { files: [] } }),
+    revisionsOf: async () => ({ current: undefined, revisions: [] }),
+    changes: () => [],
+    redactData: (_, data) => data,
+    sourceText: () => "export default () => {\n  throw new TypeError('no 1');\n};",
+    ...(!isWhole && { assets: async () => ({ script: "/* script */", style: "/* style */" }) }),
+  });
   const endpoints = await serveEndpoints("127.0.0.1", 0, {
     ...inspection,
     gate: gate.admit,
-    console: (control) =>
-      consoleApp({
-        ...inspection,
-        control,
-        access,
-        gate,
-        log: { info: note, warn: note } as never,
-        manifests: () => [],
-        outcomesOf: () => [{ trigger: "settings", outcome: "retry", count: 1 }],
-        series: new MetricSeries(() => [], systemClock),
-        configuration: () => ({ versions: { watchfire: "0" }, flags: {}, place: {}, limits: {} }),
-        redactData: (_, data) => data,
-        sourceText: () => "export default () => {\n  throw new TypeError('no 1');\n};",
-        ...(!isWhole && { assets: async () => ({ script: "/* script */", style: "/* style */" }) }),
-      }),
+    console: (control) => consoleApp(partsOf(control)),
   });
   onTestFinished(() => endpoints.close());
   const origin = endpoints.url;
@@ -166,5 +203,5 @@ export async function servedConsole({ accounts, fleet, isWhole = false }: Served
     const { proof } = JSON.parse(answer.body) as { proof: string };
     return { cookie, "x-watchfire-proof": proof, origin };
   };
-  return { ask, login, origin, access, audit, reports, bearing: { authorization: `Bearer ${token}` } };
+  return { ask, login, origin, access, audit, reports, link, asked, bearing: { authorization: `Bearer ${token}` } };
 }

@@ -7,6 +7,7 @@ import { define, manifest, Session, write } from "../cli/session.ts";
 import { Client } from "../target/client.ts";
 import { accessOf } from "../target/kubeconfig.ts";
 import { folderOf } from "../tools/folder.ts";
+import { typedProject } from "../tools/typed-project.ts";
 import { startBrowser } from "./browser.ts";
 
 const browser = await startBrowser();
@@ -24,12 +25,12 @@ const once = `  delivery: { retry: { maxAttempts: 1 } }
   permissions: [{ apiGroups: [""], resources: [configmaps], verbs: [get], namespaces: [default] }]`;
 
 /** A running `watchfire dev` with one function, which fails, and a page that is logged in. */
-async function open() {
+async function open({ typed = false } = {}) {
   if ("absent" in browser) throw new Error(browser.absent);
-  const folder = folderOf({});
+  const folder = typed ? typedProject({}) : folderOf({});
   const [functions, data] = [join(folder, "functions"), join(folder, "data")];
   define(functions, "greet", handler(failing), manifest("greet", once, watch));
-  const dev = new Session(["dev", "--functions", functions, "--data", data]);
+  const dev = new Session(["dev", "--functions", functions, "--data", data], {}, typed ? folder : undefined);
   const link = /http:\S+\/login#\S+/.exec(await dev.says(/stop\s+Ctrl-C/))?.[0] ?? "";
   const admin = new Client(await accessOf(join(data, "kubeconfig")));
   const make = (name: string, greeting: string) =>
@@ -55,6 +56,7 @@ async function open() {
     context,
     faults,
     functions,
+    data,
     close: () => Promise.all([context.close(), admin.close()]),
   };
 }
@@ -95,6 +97,7 @@ test.skipIf("absent" in browser)(
     await page.getByText("All is well").waitFor();
 
     await make("eve", "bad");
+    await shot(page, "walk-1-overview");
     await page.getByRole("link", { name: "greet has a dead letter" }).click();
     await page.getByRole("link", { name: "Added ConfigMap default/eve" }).click();
     await heading("Run").waitFor();
@@ -102,7 +105,7 @@ test.skipIf("absent" in browser)(
     expect(await page.getByRole("region", { name: "The line that failed" }).textContent()).toMatch(/> 4 \|.*TypeError/);
     await page.getByText("greeting", { exact: false }).first().waitFor();
     const call = page.getByRole("table", { name: "Calls" }).getByRole("row", { name: /kube.get/ });
-    await shot(page, "run");
+    await shot(page, "walk-2-run");
     expect(await call.textContent()).toMatch(/ConfigMap default\/nobody.*404 NotFoundError.* ms/);
     expect(await inaccessible(page)).toEqual([]);
     await page.getByRole("region", { name: "Timeline" }).getByText("kube.get ConfigMap default/nobody").waitFor();
@@ -118,6 +121,7 @@ test.skipIf("absent" in browser)(
     await page.getByRole("figure").getByText("failures: 2 in all").waitFor();
     expect(await inaccessible(page)).toEqual([]);
 
+    await shot(page, "walk-3-group");
     write(join(functions, "greet", "handler.ts"), handler(""));
     await dev.says(/change loaded/);
     await page.getByRole("button", { name: "Replay all" }).click();
@@ -126,6 +130,7 @@ test.skipIf("absent" in browser)(
     await page.getByRole("button", { name: "Replay 2 dead letters" }).click();
     await page.getByText("2 dead letters are replayed").waitFor();
     await page.getByText("It has no dead letter that can be replayed").waitFor();
+    await shot(page, "walk-4-replayed");
     await nav.getByRole("link", { name: "Dead letters" }).click();
     await page.getByText("No dead letters").waitFor();
 
@@ -135,6 +140,10 @@ test.skipIf("absent" in browser)(
     expect(page.url()).toContain("outcome=ok");
     await make("ada", "good");
     await page.getByRole("table", { name: "Runs" }).getByText("default/ada").waitFor({ timeout: 5_000 });
+    await shot(page, "walk-5-runs");
+    await nav.getByRole("link", { name: "Overview" }).click();
+    await page.getByText("All is well").waitFor();
+    await shot(page, "walk-6-all-is-well");
     expect(await inaccessible(page)).toEqual([]);
     expect(dev.output).toMatch(/audit .*who=.*data folder's token {2}session=1 {2}verb=replay/);
     expect(faults).toEqual([]);
@@ -143,10 +152,10 @@ test.skipIf("absent" in browser)(
 );
 
 test.skipIf("absent" in browser)(
-  "a function is paused and resumed, an object redelivered, a letter dropped, an object explained, a link works once, and a stop is told",
+  "a function is paused and resumed, an object redelivered, a letter dropped, an object explained, a link works once, and a stop is shown",
   { timeout: 90_000 },
   async () => {
-    const { dev, link, make, page, context, close } = await open();
+    const { dev, data, link, make, page, context, close } = await open();
     await page.goto(link);
     await page.getByRole("link", { name: "greet" }).click();
     await page.getByRole("button", { name: "Pause" }).click();
@@ -190,9 +199,24 @@ test.skipIf("absent" in browser)(
     expect(await inaccessible(page)).toEqual([]);
     await page.getByRole("link", { name: "Sources" }).click();
     await page.getByRole("table", { name: "Sources" }).getByText("watching").waitFor();
+    await page.getByRole("table", { name: "Last lists" }).getByText("A function began to read it.").waitFor();
     expect(await inaccessible(page)).toEqual([]);
     await page.goBack();
     await page.getByRole("heading", { name: "Explain" }).waitFor();
+
+    await page.getByRole("link", { name: "Configuration" }).click();
+    const downloading = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download a support bundle" }).click();
+    const bundle = JSON.parse(readFileSync(await (await downloading).path(), "utf8"));
+    expect(Object.keys(bundle)).toEqual(["takenAt", "runtime"]);
+    expect(JSON.stringify(bundle)).toContain('"kind":"ConfigMap"');
+    expect(JSON.stringify(bundle)).not.toContain(readFileSync(join(data, "token"), "utf8").trim());
+    await page.getByRole("table", { name: "Disk" }).getByText("checkpoint.db", { exact: true }).waitFor();
+    await page.goto(new URL("/functions/greet", link).href);
+    await page
+      .getByRole("table", { name: "Changes since the start" })
+      .getByRole("row", { name: /the data folder's token pause greet/ })
+      .waitFor();
 
     const stranger = await browserContext().newPage();
     await stranger.goto(link);
@@ -298,6 +322,66 @@ test.skipIf("absent" in browser)(
       await looksRight(page, "dead-letter", theme);
     }
     expect(faults).toEqual([]);
+    await close();
+  },
+);
+
+test.skipIf("absent" in browser)(
+  "in dev an object and a sample are applied from a form, and type and build faults stand on the overview as in the terminal",
+  { timeout: 120_000 },
+  async () => {
+    const { dev, link, page, faults, functions, close } = await open({ typed: true });
+    const sample = `apiVersion: v1
+kind: ConfigMap
+metadata: { name: from-sample, labels: { greet: "yes" } }
+data: { greeting: good }
+`;
+    write(join(functions, "greet", "sample.yaml"), sample);
+    await page.goto(link);
+    await page.getByRole("link", { name: "Apply" }).click();
+    await page.getByRole("heading", { name: "Apply" }).waitFor();
+    await page.getByLabel("Objects in YAML").fill(sample.replace("from-sample", "from-form"));
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("ConfigMap from-form is applied").waitFor();
+    await page.getByLabel("Objects in YAML").fill("kind: ConfigMap\nmetadata: {}");
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText(/form\.yaml:1:1/).waitFor();
+    await page.reload();
+    await page.getByLabel("Sample").selectOption({ index: 1 });
+    expect(page.url()).toContain("sample=");
+    expect(await page.getByLabel("Objects in YAML").inputValue()).toBe(sample);
+    for (const theme of ["dark", "light"]) {
+      await page.getByLabel("Theme").selectOption(theme);
+      await looksRight(page, "apply", theme);
+    }
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("ConfigMap from-sample is applied").waitFor();
+    await page.getByRole("link", { name: "Runs" }).click();
+    await page.getByRole("table", { name: "Runs" }).getByText("default/from-sample").first().waitFor();
+    await page.getByRole("table", { name: "Runs" }).getByText("default/from-form").first().waitFor();
+    expect(dev.output).toMatch(/audit .*verb=apply/);
+
+    write(join(functions, "greet", "handler.ts"), "export default async () => {\n  const n: number = 'one';\n};");
+    await page.getByRole("link", { name: "Overview" }).click();
+    const error = page.getByRole("region", { name: "Type error of greet" }).filter({ hasText: "TS2322" });
+    await error.waitFor({ timeout: 30_000 });
+    const shown = (await error.textContent()) ?? "";
+    expect(shown).toMatch(/handler\.ts:2:9.*TS2322[\s\S]*> 2 \|/);
+    for (const line of shown.split("\n")) expect(dev.output).toContain(line.trim());
+
+    write(join(functions, "greet", "handler.ts"), "export default async () => {\n  return (;\n};");
+    const item = page.getByRole("listitem").filter({ hasText: "ChangeRefused" });
+    await item.waitFor({ timeout: 30_000 });
+    expect(await item.textContent()).toMatch(/handler\.ts:2:\d+/);
+    for (const theme of ["dark", "light"]) {
+      await page.getByLabel("Theme").selectOption(theme);
+      await looksRight(page, "overview-faults", theme);
+    }
+    write(join(functions, "greet", "handler.ts"), "export default async () => {};");
+    await item.waitFor({ state: "hidden", timeout: 30_000 });
+    await error.waitFor({ state: "hidden", timeout: 30_000 });
+    // Answers of 409 are logged by the browser.
+    expect(faults.filter((fault) => !fault.includes("409"))).toEqual([]);
     await close();
   },
 );

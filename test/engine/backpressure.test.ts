@@ -95,7 +95,7 @@ describe("a function that is behind", () => {
       { events: 4, bytes: 1_000 },
       {
         ready: { length: 4 },
-        share: { readyLimit: Number.POSITIVE_INFINITY, isOverShare: false },
+        share: { readyLimit: Number.POSITIVE_INFINITY, time: { isOverShare: false } },
       },
     );
     const { congested } = backpressure;
@@ -111,7 +111,7 @@ describe("a function that is behind", () => {
   function sharing({ length = 20, share = 20, fill = 0.02, isOverShare = false, holdsQueues = true } = {}) {
     const clock = new VirtualClock();
     const room = { fill, diskFill: 0, onDisk: 0, isSpent: false, holdsQueues };
-    const turn = { ready: { length }, share: { readyLimit: share, isOverShare } };
+    const turn = { ready: { length }, share: { readyLimit: share, time: { isOverShare } } };
     const backpressure = new Backpressure(clock, room, { events: 1_000, bytes: 1_000_000 }, turn);
     return { clock, room, turn, backpressure };
   }
@@ -153,7 +153,7 @@ describe("a function that is behind", () => {
       const { turn, backpressure } = sharing({ ...over, isOverShare: false });
       const { congested } = backpressure;
       expect(congested).toBeInstanceOf(Promise);
-      turn.share.isOverShare = true;
+      turn.share.time.isOverShare = true;
       backpressure.moved();
       await congested;
       expect(backpressure.congested).toBeUndefined();
@@ -178,9 +178,9 @@ describe("a function that is behind", () => {
       room.onDisk = 999_999;
       expect(backpressure.full()).toBeUndefined();
       room.onDisk = 1_000_000;
-      turn.share.isOverShare = false;
+      turn.share.time.isOverShare = false;
       expect(backpressure.full()).toBeUndefined();
-      turn.share.isOverShare = true;
+      turn.share.time.isOverShare = true;
       const full = backpressure.full();
       expect(full).toBeInstanceOf(Promise);
       room.onDisk = 500_001;

@@ -19,3 +19,9 @@ test("what a shard's `key` takes to tell whose a change is goes on the function'
   expect(concernOf(view as unknown as KnownObjects, shard, time)(change("Added", "a", 11))).toBe(false);
   expect(time.spent.get("keys")).toBeGreaterThan(0);
 });
+
+test("a change whose `key` is for all objects concerns each shard", () => {
+  const time = new LoopTime(new VirtualClock()).account("f");
+  const view = { trigger: { ...trigger(), key: { type: "all" } } };
+  expect(concernOf(view as unknown as KnownObjects, shard, time)(change("Added", "a", 11))).toBe(true);
+});

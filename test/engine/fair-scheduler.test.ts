@@ -19,8 +19,7 @@ class Worker {
 
   constructor(scheduler: FairScheduler, most = Number.POSITIVE_INFINITY) {
     this.most = most;
-    this.place = scheduler.addFunction("f");
-    this.place.onTurn(() => this.pump());
+    this.place = scheduler.addFunction("f", () => this.pump());
   }
 
   get queued(): number {
@@ -243,8 +242,8 @@ async function functions(...names: readonly string[]) {
   const scheduler = new FairScheduler(clock);
   const places: FairShare[] = [];
   const place = scheduler.addFunction.bind(scheduler);
-  scheduler.addFunction = (name) => {
-    const made = place(name);
+  scheduler.addFunction = (...of) => {
+    const made = place(...of);
     places.push(made);
     return made;
   };

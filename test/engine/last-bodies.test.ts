@@ -13,8 +13,10 @@ import { change, DispatchFixture, type DispatchOptions, manifest, quiet, trigger
 /** Records the written bodies, as their objects' resourceVersions. */
 class NotingStore extends MemoryStore {
   readonly written: string[] = [];
+  commits = 0;
 
   override commit(batch: Batch): Promise<readonly string[]> {
+    this.commits++;
     const bodies = [...batch.known.map(({ state }) => state?.body), ...batch.bodies.map(({ body }) => body)];
     for (const body of bodies) {
       if (body instanceof Uint8Array) this.written.push(JSON.parse(body.toString()).metadata.resourceVersion);
@@ -58,6 +60,24 @@ describe("the last body of an object that changes often", () => {
     expect(store.written[0]).toBe("11");
     expect(store.written.at(-1)).toBe("31");
     expect(store.written.length).toBeLessThanOrEqual(1 + 5);
+  });
+
+  it("is written with the commits of a steady stream, and takes none of its own", async () => {
+    const store = new NotingStore();
+    const it = await (await DispatchFixture.open({ store })).listed();
+    let rv = 10;
+    const stream = async (seconds: number) => {
+      for (let event = 0; event < 10 * seconds; event++) {
+        it.subscription.change(change(rv < 110 ? "Added" : "Modified", `a${rv % 100}`, ++rv));
+        await it.clock.advance(100);
+      }
+    };
+    await stream(20);
+    const { commits } = store;
+    const bodies = store.written.length;
+    await stream(10);
+    expect(store.written.length - bodies).toBeGreaterThan(80);
+    expect(store.commits - commits).toBeLessThanOrEqual(110);
   });
 
   it("is what its Deleted shows while the process lives", async () => {

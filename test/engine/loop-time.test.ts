@@ -17,9 +17,8 @@ class Worker {
   constructor(clock: BusyClock, loop: LoopTime, pieceMs: number) {
     this.clock = clock;
     this.pieceMs = pieceMs;
-    this.account = loop.account("f");
+    this.account = loop.account("f", () => this.pump());
     this.account.measures();
-    this.account.onTurn(() => this.pump());
   }
 
   take(pieces: number): void {

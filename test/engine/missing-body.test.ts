@@ -19,29 +19,23 @@ async function handedOver(it: DispatchFixture, options: DispatchOptions): Promis
 }
 
 describe("where no body of an object is kept any more", () => {
-  it("its Deleted that a list finds is told if it matched, and only then", async () => {
-    const options = when('object.spec.sync == "yes"');
-    const first = await (await DispatchFixture.open(options)).listed();
-    first.subscription.change(change("Added", "matched", 11, { spec: { sync: "yes" } }));
-    first.subscription.change(change("Added", "unmatched", 12, { spec: { sync: "no" } }));
-    await quiet(first.runner);
-    const next = await handedOver(first, options);
-    await next.list(30, []);
-    await quiet(next.runner);
-    expect(next.runner.told).toEqual(["Deleted matched@11"]);
-  });
-
-  it("its Deleted goes by what matched, though nobody asked for the event that said so", async () => {
-    const options = when('object.spec.sync == "yes"', { events: ["Deleted"] });
-    const first = await (await DispatchFixture.open(options)).listed();
-    first.subscription.change(change("Added", "matched", 11, { spec: { sync: "yes" } }));
-    first.subscription.change(change("Added", "unmatched", 12, { spec: { sync: "no" } }));
-    await quiet(first.runner);
-    const next = await handedOver(first, options);
-    await next.list(30, []);
-    await quiet(next.runner);
-    expect(next.runner.told).toEqual(["Deleted matched@11"]);
-  });
+  it.each([
+    { asked: "each event", events: undefined },
+    { asked: "deletions alone", events: ["Deleted"] },
+  ] as const)(
+    "its Deleted that a list finds is delivered if it matched, and only then, to a trigger of $asked",
+    async ({ events }) => {
+      const options = when('object.spec.sync == "yes"', events && { events });
+      const first = await (await DispatchFixture.open(options)).listed();
+      first.subscription.change(change("Added", "matched", 11, { spec: { sync: "yes" } }));
+      first.subscription.change(change("Added", "unmatched", 12, { spec: { sync: "no" } }));
+      await quiet(first.runner);
+      const next = await handedOver(first, options);
+      await next.list(30, []);
+      await quiet(next.runner);
+      expect(next.runner.told).toEqual(["Deleted matched@11"]);
+    },
+  );
 
   it("a condition that compares does not keep its next Modified from being told, and then compares again", async () => {
     const options = when("object.spec.n != oldObject.spec.n");

@@ -1,5 +1,6 @@
 // The wait of events that more room to run would shorten, by which a fleet is scaled.
 import { describe, expect, it } from "vitest";
+import { noStates } from "../../deploy/dashboard/known-metrics.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { change, DispatchFixture, failure, manifest, quiet } from "./fixture.ts";
 
@@ -113,18 +114,10 @@ it("`/metrics` has it of each function, and the greatest of all without a label"
       parentSeconds: new Map(),
     }) as const;
   const shown: ReturnType<typeof of>[] = [];
-  metrics.watch({
-    functions: () => shown,
-    unloaded: () => [],
-    standings: () => [],
-    parked: () => [],
-    reads: () => [],
-    cache: () => ({ bytes: 0, limit: 0, suspensions: [] }),
-    sources: () => [],
-  });
-  expect(await metrics.text()).toContain("\nwatchfire_oldest_event_age_seconds 0\n");
+  const states = { ...noStates, functions: () => shown };
+  expect(await metrics.text(states)).toContain("\nwatchfire_oldest_event_age_seconds 0\n");
   shown.push(of("a", 3), of("b", 7.5), of("c", 0));
-  const text = await metrics.text();
+  const text = await metrics.text(states);
   expect(text).toContain("\nwatchfire_oldest_event_age_seconds 7.5\n");
   expect(text).toContain('\nwatchfire_function_oldest_event_age_seconds{function="a"} 3\n');
 });

@@ -313,39 +313,31 @@ test("a server that has no time to say how new it is is asked again when it asks
   expect(fixture.server.count(isListProbe)).toBe(0);
 });
 
-test("after a broken connection the source asks whether the cluster was restored meanwhile", async () => {
-  await using fixture = await FaultFixture.start();
-  fixture.server.script(isListProbe, (each) => each.reply(200, configMapList(60, [])));
-  const subscriber = new RecordingSubscriber("50");
-  fixture.watches.subscribe(configMaps, subscriber);
-  const stream = (await fixture.server.request(isPlainWatch)).stream();
-  await fixture.server.request(isListProbe);
-  fixture.server.script(isListProbe, (each) => each.reply(200, configMapList(40, [])));
-  stream.reset();
-  await fixture.observer.entered("backoff");
-  await fixture.clock.advance(800);
-  (await fixture.server.request(isPlainWatch, 2)).stream();
-  (await fixture.server.request(isWatchList)).stream().lines(bookmark(41, true));
-  await subscriber.saw("end 41");
-  expect(subscriber.log[0]).toBe("list rv-rewind from 50");
-  expect(fixture.server.count(isList)).toBe(0);
-});
-
-test("after a stream that the server ended before its time, too", async () => {
-  await using fixture = await FaultFixture.start();
-  fixture.server.script(isListProbe, (each) => each.reply(200, configMapList(60, [])));
-  const subscriber = new RecordingSubscriber("50");
-  fixture.watches.subscribe(configMaps, subscriber);
-  const stream = (await fixture.server.request(isPlainWatch)).stream();
-  await fixture.server.request(isListProbe);
-  fixture.server.script(isListProbe, (each) => each.reply(200, configMapList(40, [])));
-  await fixture.clock.advance(2000);
-  stream.end();
-  (await fixture.server.request(isPlainWatch, 2)).stream();
-  (await fixture.server.request(isWatchList)).stream().lines(bookmark(41, true));
-  await subscriber.saw("end 41");
-  expect(subscriber.log[0]).toBe("list rv-rewind from 50");
-});
+test.each(["is broken", "ends before its time"])(
+  "after a stream that %s the source asks whether the cluster was restored meanwhile",
+  async (ending) => {
+    await using fixture = await FaultFixture.start();
+    fixture.server.script(isListProbe, (each) => each.reply(200, configMapList(60, [])));
+    const subscriber = new RecordingSubscriber("50");
+    fixture.watches.subscribe(configMaps, subscriber);
+    const stream = (await fixture.server.request(isPlainWatch)).stream();
+    await fixture.server.request(isListProbe);
+    fixture.server.script(isListProbe, (each) => each.reply(200, configMapList(40, [])));
+    if (ending === "is broken") {
+      stream.reset();
+      await fixture.observer.entered("backoff");
+      await fixture.clock.advance(800);
+    } else {
+      await fixture.clock.advance(2000);
+      stream.end();
+    }
+    (await fixture.server.request(isPlainWatch, 2)).stream();
+    (await fixture.server.request(isWatchList)).stream().lines(bookmark(41, true));
+    await subscriber.saw("end 41");
+    expect(subscriber.log[0]).toBe("list rv-rewind from 50");
+    expect(fixture.server.count(isList)).toBe(0);
+  },
+);
 
 test("a position in the server's future is found out even where another subscriber needs a list", async () => {
   await using fixture = await FaultFixture.start();

@@ -89,7 +89,7 @@ test("the scanner finds the type and the object that JSON.parse finds", () => {
       expect(scanner.scan(bytes, start, end)).toBe(true);
       const line = fieldsOf(JSON.parse(text));
       expect(scanner.type).toBe(textOf(line.type));
-      const object = bytes.toString("utf8", scanner.objectStart, scanner.objectEnd);
+      const object = bytes.toString("utf8", scanner.object.start, scanner.object.end);
       if (object === "")
         expect(typeof line.object !== "object" || line.object === null || Array.isArray(line.object)).toBe(true);
       else expect(JSON.parse(object)).toEqual(line.object);
@@ -260,9 +260,9 @@ test("of an object that stands twice in a line nothing of the first is left", ()
     const scanner = new EnvelopeScanner();
     const { bytes, start, end } = inChunk(text);
     expect(scanner.scan(bytes, start, end)).toBe(true);
-    const { object: found, objectStart, objectEnd } = scanner;
-    const said = [found.meta(), found.kind, found.apiVersion, found.members(objectStart)];
-    return [...said, found.body(bytes, objectStart, objectEnd).toString()];
+    const { object: found } = scanner;
+    const said = [found.meta(), found.kind, found.apiVersion, found.members(found.start)];
+    return [...said, found.body(bytes, found.start, found.end).toString()];
   });
   expect(twice).toEqual(once);
 });

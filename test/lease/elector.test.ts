@@ -1,11 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Elector, type ElectorOptions, giveUpMs, leaseMs } from "../../runtime/lease/elector.ts";
+import { Elector, type ElectorOptions, leaseMs } from "../../runtime/lease/elector.ts";
 import type { LeaseApi } from "../../runtime/lease/lease-api.ts";
 import { VirtualClock } from "../virtual-clock.ts";
-import { type Fate, ProcessClock, SimulatedLease } from "./simulated-leases.ts";
+import { type Fate, fateOf, ProcessClock, SimulatedLease } from "./simulated-leases.ts";
 
 const prompt: Fate = { thereMs: 5, backMs: 5 };
+/** When a holder stops without a renewal. */
+const giveUpMs = 7_000;
 const silent = { info: () => {}, warn: () => {} };
 
 class Candidate {
@@ -206,6 +208,29 @@ describe("a Lease", () => {
     expect(clock.monotonic() - from).toBeLessThan(leaseMs + 1_300);
   });
 
+  test.each([
+    [30_000, 30_000],
+    [30_000, 10_000],
+  ])("of %i ms goes over after that to one whose own lasts %i ms, and its holder stops before", async (of, own) => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a", { leaseMs: of }).run();
+    const b = new Candidate(clock, lease, "b", { leaseMs: own });
+    await clock.advance(100);
+    b.run();
+    await clock.advance(30_000);
+    a.fate = () => ({ ...prompt, accident: "lost" });
+    const from = clock.monotonic();
+    let stoppedAt: number | undefined;
+    while (!b.believes) {
+      await clock.advance(50);
+      if (!a.believes) stoppedAt ??= clock.monotonic() - from;
+    }
+    expect(clock.monotonic() - from).toBeGreaterThan(of - 6_300);
+    expect(clock.monotonic() - from).toBeLessThan(of + 1_300);
+    expect(stoppedAt).toBeGreaterThan(0.5 * of);
+    expect(stoppedAt).toBeLessThanOrEqual(0.7 * of + 50);
+  });
+
   test("goes over in the same time though somebody else annotates it again and again", async () => {
     const { clock, lease } = world();
     const [a, b] = [new Candidate(clock, lease, "a").run(), new Candidate(clock, lease, "b")];
@@ -386,6 +411,15 @@ describe("a Lease", () => {
     expect(warnings).toEqual([[told, "lease held by another program"]]);
   });
 
+  test("held by a pod of the same StatefulSet is held by a replica, however long it holds it", async () => {
+    const { clock, lease } = world();
+    const holder = identityOf("wf", 1);
+    lease.seize(holder, 30);
+    const a = new Candidate(clock, lease, identityOf("wf", 0)).run();
+    await clock.advance(2_000);
+    expect(a.elector.candidacy).toEqual({ holder, obstacle: undefined });
+  });
+
   test("whose stranger is gone is taken, and no replica is a stranger", async () => {
     const { clock, lease } = world();
     lease.seize("a stranger", 86_400);
@@ -435,14 +469,6 @@ describe("a Lease", () => {
   });
 });
 
-const fateOf: fc.Arbitrary<Fate> = fc.record(
-  {
-    thereMs: fc.oneof({ weight: 6, arbitrary: fc.nat(50) }, { weight: 1, arbitrary: fc.nat(30_000) }),
-    backMs: fc.oneof({ weight: 6, arbitrary: fc.nat(50) }, { weight: 1, arbitrary: fc.nat(30_000) }),
-    accident: fc.constantFrom("lost" as const, "answer lost" as const, "error" as const),
-  },
-  { requiredKeys: ["thereMs", "backMs"] },
-);
 /** Accidents happen only in bad phases; in good phases every request is prompt. */
 const stepOf = fc.record({
   process: fc.nat(2),

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import type { Clock, Timer } from "../../runtime/base/clock.ts";
 import type { LeaseApi } from "../../runtime/lease/lease-api.ts";
 import { changedLease, type LeaseRecord, microTime, readLease } from "../../runtime/lease/lease-record.ts";
@@ -149,3 +150,13 @@ export class ProcessClock implements Clock {
     for (const callback of this.due.splice(0)) callback();
   }
 }
+
+/** Requests that are prompt, late, or have an accident. */
+export const fateOf: fc.Arbitrary<Fate> = fc.record(
+  {
+    thereMs: fc.oneof({ weight: 6, arbitrary: fc.nat(50) }, { weight: 1, arbitrary: fc.nat(30_000) }),
+    backMs: fc.oneof({ weight: 6, arbitrary: fc.nat(50) }, { weight: 1, arbitrary: fc.nat(30_000) }),
+    accident: fc.constantFrom("lost" as const, "answer lost" as const, "error" as const),
+  },
+  { requiredKeys: ["thereMs", "backMs"] },
+);

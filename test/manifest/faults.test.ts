@@ -201,6 +201,27 @@ describe("a faulty manifest", () => {
     ]);
   });
 
+  it("takes a map that is merged by `<<`", async () => {
+    const { functions, faults } = await loadSpec(`${trigger("")}
+  permissions:
+    - &read { apiGroups: [""], resources: [pods], verbs: [get], namespaces: [demo] }
+    - { <<: *read, resources: [services] }`);
+    expect(faults).toEqual([]);
+    expect(functions[0]?.permissions[1]).toMatchObject({
+      resources: ["services"],
+      verbs: ["get"],
+      namespaces: ["demo"],
+    });
+  });
+
+  it.each(["1", "null", "[*read, 1]", "&all [1]"])("is refused where `<<` merges no map: %s", async (source) => {
+    const { faults } = await loadSpec(`${trigger("")}
+  permissions:
+    - &read { apiGroups: [""], resources: [pods], verbs: [get], namespaces: [demo] }
+    - { <<: ${source}, resources: [services] }`);
+    expect(faults.map(({ message }) => message)).toEqual([expect.stringMatching(/:9:\d+ .*`<<` merges only maps/)]);
+  });
+
   it("cannot make the runtime unfold aliases without end", async () => {
     const bomb = ["a: &a [x, x, x, x, x, x, x, x, x, x]"];
     for (const [from, to] of ["ab", "bc", "cd", "de", "ef"]) bomb.push(`${to}: &${to} [${`*${from}, `.repeat(10)}]`);

@@ -58,7 +58,7 @@ describe("a manifest of mode Reconcile", () => {
       "a key that says two things",
       "{ mode: Reconcile }",
       [shops, pods(`{ expression: "object.metadata.name", owner: { apiVersion: shop.example/v1, kind: Shop } }`)],
-      "spec.triggers[1].key: expected exactly one of owner and expression",
+      "spec.triggers[1].key: expected exactly one of owner, expression and all",
     ],
     [
       "an expression that gives no name",

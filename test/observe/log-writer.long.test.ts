@@ -36,9 +36,8 @@ type Kind = "run" | "own" | "alarm";
 /** A log to a pipe that is not read yet. */
 function fixture() {
   const [pipe, clock] = [new Pipe(), new VirtualClock()];
-  const writer = new LogWriter(pipe.write, clock);
   const dropped: (readonly [string, string])[] = [];
-  writer.heardBy = (...what) => void dropped.push(what);
+  const writer = new LogWriter(pipe.write, clock, (...what) => void dropped.push(what));
   const log = createLog("info", writer);
   let n = 0;
   /** Writes a line that exceeds `length` by less than 300 bytes. */

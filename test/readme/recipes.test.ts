@@ -20,8 +20,6 @@ interface Recipe {
   readonly others: Readonly<Record<string, string>>;
 }
 
-const noObject = "only because a schedule's event has no object";
-
 const recipes: readonly Recipe[] = [
   {
     of: "a form of schedule",
@@ -31,24 +29,20 @@ const recipes: readonly Recipe[] = [
   {
     of: "a trigger kind",
     example:
-      /\bschedule(Kind|Resource|Schema|Faults|Text|Of)\b|ScheduledTrigger|"Scheduled"|\bschedules\b|"Schedule"|"scheduled"|"tick"/,
+      /\bschedule(Kind|Resource|Schema|Faults|Text|Of)\b|ScheduledTrigger|"Scheduled"|\bschedules\b|"Schedule"|"scheduled"/,
     others: {
       "runtime/console/event-way.ts": "the console names a schedule as a step before the handler",
-      "runtime/engine/work/attempt.ts": noObject,
-      "runtime/engine/work/event-queue.ts": noObject,
-      "runtime/engine/work/event.ts": noObject,
+      "runtime/engine/work/event-queue.ts": "a comment",
       "runtime/engine/work/primary.ts": "a comment",
       "runtime/engine/account/loop-time.ts": "a name of its work on the account",
       "runtime/docs/metrics.md": "the same name, in a metric's label",
       "runtime/host/control-api.ts": "`watchfire run` runs one at once",
+      "runtime/control/redeliver/redeliverer.ts": "says of a function that it only has schedules",
       "runtime/cli/trigger-types.ts": "compares the types of a handler's triggers with the manifest's",
       "runtime/cli/explain.ts": "it explains all schedules of a function",
       "runtime/docs/commands.md": "the summaries of these two commands",
-      "runtime/engine/work/spill.ts": noObject,
 
       "runtime/engine/work/reconciling.ts": "a comment",
-      "runtime/journal/batch.ts": "names the kinds of rows, of which a schedule's event is one",
-      "runtime/journal/rows.ts": "rows of older runtimes name no kind",
       "runtime/migrate/layout.ts": "a comment",
       "runtime/observe/metrics.ts": "begins a counter at 0 for a function that drops events",
       "runtime/rbac/built-in.ts": "numbers the triggers as the manifest does",
@@ -89,7 +83,10 @@ const recipes: readonly Recipe[] = [
   {
     of: "a command",
     example: /pauseAnswerSchema|"\.\/pause\.ts"|"pause"|\bPauses\b|^watchfire pause|\bpause\(name/m,
-    others: { "runtime/cli/dev-keys.ts": "a key of `watchfire dev` does the same" },
+    others: {
+      "runtime/console/fleet-answers.ts": "a pause is sent to all replicas that have a shard of the function",
+      "runtime/cli/dev-keys.ts": "a key of `watchfire dev` does the same",
+    },
   },
 ];
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { planFairly } from "../../runtime/reads/fair-plan.ts";
+import { planFairly } from "../../runtime/reads/cache-budget.ts";
 
 const limit = 100;
 const bytes = fc.integer({ min: 0, max: 130 });

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
+import { noStates } from "../../deploy/dashboard/known-metrics.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import { batchDelivery } from "../../runtime/engine/batch/batch-delivery.ts";
+import { batchDelivery } from "../../runtime/engine/batch/batching-runner.ts";
 import { type Delivery, type Outcome, run } from "../../runtime/engine/delivery/delivery.ts";
 import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
 import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
@@ -177,11 +178,8 @@ it("a function that is back counts as large as it was, before it knows which nam
 it("each read of each function is measured: whether it has listed, what it keeps, and how old that is", async () => {
   const { reads, sources, list, clock } = fixture();
   const metrics = new Metrics();
-  metrics.watch({
-    ...{ functions: () => [], unloaded: () => [], standings: () => [], parked: () => [], sources: () => [] },
-    ...{ reads: () => reads.reports(), cache: () => reads.totals() },
-  });
-  const shown = async () => (await metrics.text()).split("\n").filter((line) => /^watchfire_reads?_/.test(line));
+  const states = { ...noStates, reads: () => reads.reports(), cache: () => reads.totals() };
+  const shown = async () => (await metrics.text(states)).split("\n").filter((line) => /^watchfire_reads?_/.test(line));
   reads.set(manifestOf("f"));
   reads.set(manifestOf("g"));
   const of = (name: string) => `{function="${name}",api_version="v1",kind="ConfigMap"}`;

@@ -20,9 +20,11 @@ async function executorPid(fixture: ReturnType<typeof fixtureForTest>): Promise<
 const alive = (pid: number) => existsSync(`/proc/${pid}`) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
 
 describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
-  it("has an empty environment but for the time zone, the root as its folder, one stream, and a standard error of which the start is read", async () => {
+  it("has an empty environment but for the time zone and settings of malloc, the root as its folder, one stream, and a standard error of which the start is read", async () => {
     const pid = await executorPid(fixtureForTest());
-    expect(readFileSync(`/proc/${pid}/environ`, "latin1")).toBe("TZ=UTC\0");
+    expect(readFileSync(`/proc/${pid}/environ`, "latin1")).toBe(
+      "TZ=UTC\0MALLOC_ARENA_MAX=2\0MALLOC_TRIM_THRESHOLD_=131072\0",
+    );
     expect(readlinkSync(`/proc/${pid}/cwd`)).toBe("/");
     const inherited = readdirSync(`/proc/${pid}/fd`)
       .map((fd) => [fd, readlinkSync(`/proc/${pid}/fd/${fd}`)] as const)

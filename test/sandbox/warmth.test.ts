@@ -16,6 +16,11 @@ describe("functions with nothing to do", () => {
     expect(letGo(functions)).toEqual([2, 1, 0].map((index) => roomyIsolates + index));
   });
 
+  it("that never had an event keep their isolates for ten seconds while there is room", () => {
+    const functions = crowd(3, (index) => ({ isUsed: index === 2, idleFor: 9_999 + index }));
+    expect(letGo(functions)).toEqual([1]);
+  });
+
   it("that had events keep their isolates for a minute in a crowd", () => {
     expect(letGo(crowd(500, () => ({ idleFor: 59_000 })))).toEqual([]);
     expect(letGo(crowd(500, () => ({ idleFor: 61_000 })))).toHaveLength(500 - roomyIsolates);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { assignment } from "../../runtime/slots/assignment.ts";
 import { slotOf } from "../../runtime/slots/rendezvous.ts";
+import { assignment } from "../../runtime/slots/slot-owner.ts";
 
 const namesOf = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 8 }), { maxLength: 9 });
 const situationOf = fc.record({ members: namesOf, gone: namesOf, slots: fc.integer({ min: 1, max: 70 }) }).chain((it) =>

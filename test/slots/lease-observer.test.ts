@@ -9,10 +9,10 @@ const names = {
   isMember: (name: string) => name.startsWith("replica-"),
 };
 
-const lease = (name: string, holderIdentity: string, annotations: Record<string, string> = {}) =>
+const lease = (name: string, holderIdentity: string, annotations: Record<string, string> = {}, seconds = 10) =>
   readLease({
     metadata: { name, uid: name, resourceVersion: "1", annotations },
-    spec: { holderIdentity, leaseTransitions: 1 },
+    spec: { holderIdentity, leaseTransitions: 1, leaseDurationSeconds: seconds },
   });
 
 /** One replica, which holds the only slot. */
@@ -40,4 +40,17 @@ test("who had a replica's Lease before it was deleted and made again is dead onc
   const lived = new Map([...listed, ["slot-0", lease("slot-0", owner)]]);
   const ownerAt = (at: number) => sightings.look(lived, 1, { sentAt: at, heardAt: at }).owners[0];
   expect([ownerAt(0), ownerAt(leaseMs - 1), ownerAt(leaseMs)]).toEqual([owner, owner, undefined]);
+});
+
+test("a replica counts as dead after the longest duration of all replicas, and after two minutes at most", () => {
+  const owner = ownerOf("a", 1);
+  const ownerAfter = (seconds: number, ms: number) => {
+    const sightings = new LeaseObserver(names);
+    const long = lease("replica-b", "b", {}, seconds);
+    const members = new Map([...listed, [long.name, long]]);
+    sightings.look(members, 1, { sentAt: 0, heardAt: 0 });
+    return sightings.look(members, 1, { sentAt: ms, heardAt: ms }).owners[0];
+  };
+  expect([ownerAfter(30, 29_999), ownerAfter(30, 30_000)]).toEqual([owner, undefined]);
+  expect([ownerAfter(86_400, 119_999), ownerAfter(86_400, 120_000)]).toEqual([owner, undefined]);
 });

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { shardIn } from "../../runtime/engine/state/sharding.ts";
-import { namespaceHash } from "../../runtime/slots/namespace-hash.ts";
-import { slotOf, slotsOf } from "../../runtime/slots/rendezvous.ts";
+import { namespaceHash, slotOf, slotsOf } from "../../runtime/slots/rendezvous.ts";
 
 const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/);
 const key = fc.tuple(fc.constantFrom("", "a", "team-b"), name).map(([namespace, own]) => `${namespace}/${own}`);

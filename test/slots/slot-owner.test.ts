@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Fate } from "../lease/simulated-leases.ts";
+import { type Fate, fateOf } from "../lease/simulated-leases.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { SimulatedFleet, SimulatedReplica } from "./simulated-fleet.ts";
 
@@ -306,14 +306,6 @@ test("the Lease of a replica that is gone for ten minutes is taken away", async 
   expect([fleet.lease("replica-a").object, counts(b)]).toEqual([undefined, [8]]);
 });
 
-const fateOf: fc.Arbitrary<Fate> = fc.record(
-  {
-    thereMs: fc.oneof({ weight: 6, arbitrary: fc.nat(50) }, { weight: 1, arbitrary: fc.nat(30_000) }),
-    backMs: fc.oneof({ weight: 6, arbitrary: fc.nat(50) }, { weight: 1, arbitrary: fc.nat(30_000) }),
-    accident: fc.constantFrom("lost" as const, "answer lost" as const, "error" as const),
-  },
-  { requiredKeys: ["thereMs", "backMs"] },
-);
 const stepOf = fc.record({
   process: fc.nat(3),
   what: fc.constantFrom(

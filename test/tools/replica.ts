@@ -52,6 +52,8 @@ export interface ReplicaOptions {
   readonly nats?: string;
   /** True to maintain a Function object for each function. Default false. */
   readonly functionStatus?: boolean;
+  /** True to serve the console. Default false. */
+  readonly console?: boolean;
   /** True to run deployed functions as well. Default false. */
   readonly deployed?: boolean;
   readonly logFile: string;
@@ -68,7 +70,7 @@ export class Replica {
   readonly options: ReplicaOptions;
   readonly name: string;
   private readonly child: ChildProcess;
-  private readonly url: string;
+  readonly url: string;
 
   private constructor(options: ReplicaOptions, child: ChildProcess, url: string) {
     this.options = options;
@@ -88,6 +90,7 @@ export class Replica {
       : ["--leader-elect", ...(nats === undefined ? [] : ["--nats", nats])];
     const args = ["start", ...shared, "--store", store, "--functions", await built(program, functions), "--data", data];
     if (functionStatus) args.push("--function-status");
+    if (options.console) args.push("--console");
     if (deployed) args.push("--deployed");
     const log = openSync(logFile, "a");
     const child = spawn(process.execPath, [program, ...args, "--kubeconfig", kubeconfig, "--listen", address], {

@@ -8,8 +8,8 @@ import { expect, test } from "vitest";
  * fire. They are only ever lowered; the aim is 60 files and 250 functions.
  */
 const bounds = [
-  { kind: "event", files: 87, functions: 455 },
-  { kind: "reconcile", files: 97, functions: 530 },
+  { kind: "event", files: 81, functions: 439 },
+  { kind: "reconcile", files: 92, functions: 514 },
 ] as const;
 
 // Runs in a separate process, because the test runner's loader would be counted.

@@ -257,3 +257,29 @@ bring a second pod first, which waits for the first to end, and would leave the 
 {{- define "watchfire.tokenReview" -}}
 {{- if and .Values.tokenReview.enabled (eq .Values.rbac.scope "cluster") }}true{{ end }}
 {{- end -}}
+
+{{/*
+Values that `size` sets, as YAML with `resources`, `executor`, `cacheLimit` and `historySize`; the release's own values take precedence.
+Helm removes null from a value that has a default, so `resources: null` means that the container has no resources.
+*/}}
+{{- define "watchfire.sized" -}}
+{{- $sized := index (.Files.Get "files/sizes.yaml" | fromYaml) (default "medium" .Values.size) }}
+{{- range $part, $own := dict "resources" .Values.resources "executor" .Values.executor.resources }}
+{{- $merged := dict }}
+{{- if kindIs "map" $own }}
+{{- $merged = index $sized $part }}
+{{- range $group, $amounts := $own }}
+{{- if kindIs "map" $amounts }}
+{{- $amounts = mergeOverwrite (dict) (index $merged $group | default dict) $amounts }}
+{{- range $name, $amount := $amounts }}{{ if kindIs "invalid" $amount }}{{ $_ := unset $amounts $name }}{{ end }}{{ end }}
+{{- end }}
+{{- if $amounts }}{{ $_ := set $merged $group $amounts }}{{ else }}{{ $_ := unset $merged $group }}{{ end }}
+{{- end }}
+{{- end }}
+{{- $_ := set $sized $part $merged }}
+{{- end }}
+{{- range $name, $own := dict "cacheLimit" .Values.cacheLimit "historySize" .Values.history.size }}
+{{- if not (has (toString $own) (list "" "<nil>")) }}{{ $_ := set $sized $name $own }}{{ end }}
+{{- end }}
+{{- toYaml $sized }}
+{{- end }}

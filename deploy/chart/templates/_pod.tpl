@@ -1,6 +1,7 @@
 {{/* The pod of a StatefulSet, and of a Deployment where replicas share the functions: of (list $ KIND). */}}
 {{- define "watchfire.pod" -}}
 {{- $isClaimed := eq (last .) "StatefulSet" }}
+{{- $sized := include "watchfire.sized" (first .) | fromYaml }}
 {{- with first . }}
 metadata:
   labels:
@@ -68,8 +69,8 @@ spec:
         {{- if include "watchfire.tokenReview" . }}
         - --token-review
         {{- end }}
-        - --cache-limit={{ .Values.cacheLimit }}
-        - --history-size={{ .Values.history.size }}
+        - --cache-limit={{ $sized.cacheLimit }}
+        - --history-size={{ $sized.historySize }}
         - --history-age={{ .Values.history.age }}
         - --identity={{ .Values.identity }}
         - --service-account={{ include "watchfire.account" . }}
@@ -78,6 +79,7 @@ spec:
         {{- else }}
         - --leader-elect
         {{- end }}
+        - --lease-duration={{ .Values.lease.duration }}
         - --store={{ include "watchfire.store" . }}
         {{- if .Values.nats.url }}
         {{- include "watchfire.natsArgs" . | nindent 8 }}
@@ -118,6 +120,11 @@ spec:
       ports:
         - name: http
           containerPort: {{ .Values.port }}
+        {{- if and .Values.slots .Values.console.enabled }}
+        # Replicas ask each other, encrypted by keys that they agree on: see the console's page.
+        - name: replicas
+          containerPort: {{ add1 .Values.port }}
+        {{- end }}
       {{- $livez := dict "httpGet" (dict "path" "/livez" "port" "http") }}
       {{- $readyz := dict "httpGet" (dict "path" "/readyz" "port" "http") }}
       {{- $startup := dict "periodSeconds" 1 "timeoutSeconds" 3 "failureThreshold" .Values.startupSeconds }}
@@ -129,7 +136,7 @@ spec:
       securityContext:
         {{- toYaml (default dict .Values.securityContext) | nindent 8 }}
       resources:
-        {{- toYaml (default dict .Values.resources) | nindent 8 }}
+        {{- toYaml $sized.resources | nindent 8 }}
       volumeMounts:
         - { name: data, mountPath: /data }
         - { name: socket, mountPath: /run/watchfire }
@@ -162,7 +169,7 @@ spec:
       securityContext:
         {{- include "watchfire.executorSecurityContext" . | nindent 8 }}
       resources:
-        {{- toYaml .Values.executor.resources | nindent 8 }}
+        {{- toYaml $sized.executor | nindent 8 }}
       volumeMounts:
         - { name: socket, mountPath: /run/watchfire, readOnly: true }
     {{- with .Values.extraContainers }}

@@ -1,6 +1,7 @@
 import { isBuiltin } from "node:module";
 import { dirname, extname, isAbsolute, resolve } from "node:path";
 import type { Loader, OnLoadArgs, OnLoadResult, OnResolveArgs, OnResolveResult, PartialMessage, Plugin } from "esbuild";
+import { packageHint, packageOf } from "../../types/package-hint.ts";
 import { type BuildFault, SourceFault } from "../source-fault.ts";
 import { entrySource } from "../source-path.ts";
 import { outside, type Sources } from "../sources.ts";
@@ -134,7 +135,7 @@ export class Imports {
       if (found.type === "empty") return { path, namespace: emptyNamespace };
       if (found.type === "file") return this.admit(found.file);
       if (isBuiltin(path)) return builtinFault(path);
-      return unresolved(path, "cannot be found");
+      return unresolved(path, "cannot be found", hintOf(path));
     } catch (error) {
       if (error instanceof SourceFault) return faultOf(error, path);
       throw error;
@@ -220,8 +221,14 @@ function builtinFault(specifier: string): PartialMessage {
 const nativeFault = (specifier: string): PartialMessage =>
   fault(`"${specifier}" is native code, which an isolate cannot load`, { code: "WF_BUNDLE_NATIVE_ADDON" });
 
-const unresolved = (specifier: string, what: string): PartialMessage =>
-  fault(`"${specifier}" ${what}`, { code: "WF_BUNDLE_UNRESOLVED" });
+const unresolved = (specifier: string, what: string, hint?: string): PartialMessage =>
+  fault(`"${specifier}" ${what}`, { code: "WF_BUNDLE_UNRESOLVED", ...(hint !== undefined && { hint }) });
+
+/** Returns `undefined` for the hint of the code, which is about paths. */
+function hintOf(specifier: string): string | undefined {
+  const name = packageOf(specifier);
+  return name === undefined ? undefined : packageHint(name);
+}
 
 const faultOf = ({ code, message }: SourceFault, specifier: string): PartialMessage =>
   fault(`"${specifier}" cannot be imported: ${message}`, { code });

@@ -30,7 +30,7 @@ async function ask(path: string, init: RequestInit = {}): Promise<Response> {
 }
 
 /** Asks for JSON. Whole numbers beyond a double's stay as they came. */
-async function get<T>(path: string): Promise<T> {
+export async function get<T>(path: string): Promise<T> {
   const text = await (await ask(path)).text();
   loggedIn.value = true;
   return JSON.parse(text, keepDigits) as T;

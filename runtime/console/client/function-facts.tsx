@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
 import type { z } from "zod";
 import type { FunctionManifest } from "../../manifest/function.ts";
-import type { functionDetailSchema, sourceAnswerSchema } from "../schemas.ts";
+import type { FunctionTime, functionDetailSchema, sourceAnswerSchema } from "../schemas.ts";
 import { useData } from "./api.tsx";
-import { bytes, Code, Ready, Table, took } from "./parts.tsx";
+import { bytes, Code, number, Ready, Table, took } from "./parts.tsx";
 
 type Detail = z.infer<typeof functionDetailSchema>;
 type Shown = Partial<FunctionManifest>;
@@ -35,6 +35,32 @@ export function Limits({ detail: { function: report, manifest } }: { detail: Det
           <th scope="row">{name}</th>
           <td>{limit}</td>
           <td>{use}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/** Where the time of the last attempts goes, on average. */
+export function TimeSpent({ name }: { name: string }) {
+  const { data } = useData<FunctionTime>(`/api/functions/${encodeURIComponent(name)}/time`, ["runs"]);
+  if (!data || data.runs === 0) return null;
+  const rows: readonly (readonly [name: string, ms: number, note: string])[] = [
+    ["Waiting before it", data.waitedMs, "in its queue"],
+    ["The whole attempt", data.tookMs, `the slowest took ${took(data.slowestMs)}`],
+    ["CPU", data.cpuMs, ""],
+    ...data.calls.map((call) => [call.name, call.ofRunMs, `${call.count} calls of ${took(call.meanMs)}`] as const),
+  ];
+  return (
+    <Table
+      caption={`Time of the last ${data.runs === 1 ? "attempt" : `${data.runs} attempts`}`}
+      heads={["Part", number("Mean"), "Note"]}
+    >
+      {rows.map(([part, ms, note]) => (
+        <tr key={part}>
+          <th scope="row">{part}</th>
+          <td class="number">{took(ms)}</td>
+          <td>{note}</td>
         </tr>
       ))}
     </Table>

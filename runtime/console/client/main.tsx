@@ -3,6 +3,7 @@ import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { connected, listen, loggedIn, logout } from "./api.tsx";
 import { Keys, places, showKeys } from "./keys.tsx";
+import { ApplyPage } from "./pages/apply.tsx";
 import { ConfigPage } from "./pages/config.tsx";
 import { DeadLettersPage } from "./pages/dead-letters.tsx";
 import { ErrorPage } from "./pages/error.tsx";
@@ -14,7 +15,8 @@ import { OverviewPage } from "./pages/overview.tsx";
 import { RunPage } from "./pages/run.tsx";
 import { RunsPage } from "./pages/runs.tsx";
 import { SourcesPage } from "./pages/sources.tsx";
-import { told } from "./parts.tsx";
+import { lastResult } from "./parts.tsx";
+import { useIsDev } from "./rights.tsx";
 import { url } from "./route.tsx";
 import { ThemeChoice } from "./theme.tsx";
 
@@ -40,6 +42,8 @@ function pageOf({ pathname, searchParams }: URL) {
       return { title: "Sources", page: <SourcesPage /> };
     case "explain":
       return { title: "Explain", page: <ExplainPage /> };
+    case "apply":
+      return { title: "Apply", page: <ApplyPage /> };
     case "config":
       return { title: "Configuration", page: <ConfigPage /> };
     default:
@@ -53,7 +57,7 @@ function App() {
   const { title, page } = isLogin ? { title: "Log in", page: <LoginPage /> } : pageOf(url.value);
   useEffect(() => {
     document.title = `${title} – Watchfire`;
-    told.value = undefined;
+    lastResult.value = undefined;
   }, [title, pathname]);
   return (
     <>
@@ -71,6 +75,7 @@ function App() {
                 {text}
               </a>
             ))}
+            <DevLink isHere={pathname === "/apply"} />
           </nav>
         )}
         <ThemeChoice />
@@ -94,10 +99,20 @@ function App() {
         {page}
       </main>
       <Keys />
-      <div class="told" role="status" aria-live="polite">
-        {told.value && <p class={`notice ${told.value.isBad ? "bad" : "good"}`}>{told.value.text}</p>}
+      <div class="result" role="status" aria-live="polite">
+        {lastResult.value && <p class={`notice ${lastResult.value.isBad ? "bad" : "good"}`}>{lastResult.value.text}</p>}
       </div>
     </>
+  );
+}
+
+/** The link to the page that only `watchfire dev` has. */
+function DevLink({ isHere }: { isHere: boolean }) {
+  if (!useIsDev()) return null;
+  return (
+    <a href="/apply" aria-current={isHere ? "page" : undefined}>
+      Apply
+    </a>
   );
 }
 

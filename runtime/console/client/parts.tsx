@@ -125,16 +125,16 @@ export function Code({ label, children }: { label: string; children: string }) {
 }
 
 /** Result of the last action; a live region reads it out. */
-export const told = signal<{ readonly text: string; readonly isBad: boolean } | undefined>(undefined);
+export const lastResult = signal<{ readonly text: string; readonly isBad: boolean } | undefined>(undefined);
 
 /** Runs an action and shows its result. */
 export async function act(action: () => Promise<string>): Promise<void> {
-  told.value = undefined;
+  lastResult.value = undefined;
   try {
-    told.value = { text: sentence(await action()), isBad: false };
+    lastResult.value = { text: sentence(await action()), isBad: false };
   } catch (error) {
     const text = error instanceof Refusal ? error.message : "the runtime does not answer";
-    told.value = { text: sentence(text), isBad: true };
+    lastResult.value = { text: sentence(text), isBad: true };
   }
 }
 

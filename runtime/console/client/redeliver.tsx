@@ -16,26 +16,26 @@ export function RedeliverButton({ name, rights }: { name: string; rights: Rights
   const [isAsking, setAsking] = useState(false);
   const [namespace, setNamespace] = useState("");
   const [object, setObject] = useState("");
-  const [told, setTold] = useState<number>();
+  const [delivered, setDelivered] = useState<number>();
   const isAll = object.trim() === "";
   const run = () => {
     setAsking(false);
     void act(async () => {
       const path = `/api/functions/${encodeURIComponent(name)}/redeliver`;
       const ask = (question: RedeliverQuestion) => post<Redeliveries>(path, question);
-      setTold(0);
+      setDelivered(0);
       try {
         let answer = await ask(
           isAll ? { all: true } : { object: { namespace: namespace.trim(), name: object.trim() } },
         );
         while (answer.job !== undefined) {
-          setTold(answer.queued);
+          setDelivered(answer.queued);
           answer = await ask({ job: answer.job });
         }
         const left = answer.skipped.map(({ why, count }) => `; ${count} ${whys[why]}`);
         return `${answer.queued} ${answer.queued === 1 ? "event is" : "events are"} delivered again${left.join("")}`;
       } finally {
-        setTold(undefined);
+        setDelivered(undefined);
       }
     });
   };
@@ -43,13 +43,13 @@ export function RedeliverButton({ name, rights }: { name: string; rights: Rights
     <>
       <button
         type="button"
-        disabled={told !== undefined || !rights.mayWrite}
+        disabled={delivered !== undefined || !rights.mayWrite}
         aria-describedby={deniedId}
         onClick={() => setAsking(true)}
       >
         Redeliver
       </button>
-      {told !== undefined && <span role="status">{told} delivered again so far</span>}
+      {delivered !== undefined && <span role="status">{delivered} delivered again so far</span>}
       {isAsking && (
         <Confirm
           title={`Redeliver to ${name}?`}

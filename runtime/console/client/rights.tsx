@@ -17,10 +17,13 @@ export function useRights(name?: string): Rights {
   return { mayWrite: data?.mayUpdate ?? true, why: data?.why };
 }
 
+/** Whether the runtime is that of `watchfire dev`. */
+export const useIsDev = (): boolean => useData<SessionAnswer>("/api/session", []).data?.isDev === true;
+
 /** The id of the sentence that explains disabled buttons. */
 export const deniedId = "denied";
 
-/** Says why the buttons beside it are disabled. */
+/** Explains why the buttons next to it are disabled. */
 export function Denied({ of: { why } }: { of: Rights }) {
   if (why === undefined) return null;
   return (

@@ -49,28 +49,34 @@ const refusalMs = 1_000;
 /** Most functions of one change that get an Event. */
 const mostEvents = 20;
 
+/** Changes that are kept in memory, for the console. */
+const mostRecent = 200;
+
 /** Logs each change: one line, and an Event on each function that was changed. */
 export class AuditLog {
   private readonly log: Pick<Logger, "info" | "warn">;
-  private readonly clock: Pick<Clock, "monotonic">;
+  private readonly clock: Pick<Clock, "monotonic" | "now">;
+  private readonly last: (AuditEntry & { readonly at: string })[] = [];
   private readonly events: FunctionEvents | undefined;
   private refusedAt = Number.NEGATIVE_INFINITY;
 
   /** @param events default: no Events are written */
-  constructor(log: Pick<Logger, "info" | "warn">, clock: Pick<Clock, "monotonic">, events?: FunctionEvents) {
+  constructor(log: Pick<Logger, "info" | "warn">, clock: Pick<Clock, "monotonic" | "now">, events?: FunctionEvents) {
     this.log = log;
     this.clock = clock;
     this.events = events;
   }
 
   /** Creates the audit of a runtime: its lines are written whatever the level of the log is. */
-  static on(log: Logger, clock: Pick<Clock, "monotonic">, events?: FunctionEvents): AuditLog {
+  static on(log: Logger, clock: Pick<Clock, "monotonic" | "now">, events?: FunctionEvents): AuditLog {
     return new AuditLog(log.child({}, { level: "info" }), clock, events);
   }
 
   /** Logs a change that was carried out, or that failed. */
   record(entry: AuditEntry): void {
     this.log.info(entry, "audit");
+    this.last.push({ at: new Date(this.clock.now()).toISOString(), ...entry });
+    if (this.last.length > mostRecent) this.last.shift();
     const [reason, words] = reasons[entry.verb] ?? [];
     if (entry.result !== "done" || reason === undefined) return;
     const names = entry.function === undefined ? (entry.functions ?? []) : [entry.function];
@@ -78,6 +84,12 @@ export class AuditLog {
     for (const name of names.slice(0, mostEvents)) {
       this.events?.report(name, { reason, message: `${entry.who} ${words} ${name}${why}` });
     }
+  }
+
+  /** The last changes since the start, newest first: those of one function, or all. */
+  recent(name?: string): (AuditEntry & { readonly at: string })[] {
+    const isOf = ({ function: one, functions = [] }: AuditEntry) => name === one || functions.includes(name ?? "");
+    return this.last.filter((entry) => name === undefined || isOf(entry)).reverse();
   }
 
   /** Logs a change that was refused, at most one a second. */

@@ -27,7 +27,7 @@ interface AskedRequest {
 const ofAll: ReadonlySet<string> = new Set(["runs", "logs"]);
 
 /** Reads whose answer is limited to one function by the query `function`. */
-const byQuery: ReadonlySet<string> = new Set(["runs", "dead-letters"]);
+const byQuery: ReadonlySet<string> = new Set(["runs", "dead-letters", "changes"]);
 
 const lettersSchema = z.looseObject({ ids: z.array(z.string().max(200)).max(1000) });
 /** The bodies that ask for the progress of a change, by its action. Any other action ignores such a body, and is a change. */

@@ -1,4 +1,4 @@
-import type { ObjectReport } from "../../engine/object-report.ts";
+import type { ObjectReport } from "../../engine/function-dispatch.ts";
 import type { SourceStatus } from "../../informer/fanout/observer.ts";
 import type { DeadLetterSummary } from "../../journal/batch.ts";
 import type { Trigger } from "../../manifest/function.ts";

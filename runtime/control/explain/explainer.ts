@@ -1,7 +1,6 @@
 import { cut } from "../../base/wording.ts";
-import type { FunctionDispatch } from "../../engine/function-dispatch.ts";
+import { type FunctionDispatch, mostReported, type ObjectReport } from "../../engine/function-dispatch.ts";
 import type { FilteredEvent, PastRun } from "../../engine/history/history.ts";
-import { mostReported, type ObjectReport } from "../../engine/object-report.ts";
 import type { SourceStatus } from "../../informer/fanout/observer.ts";
 import type { SourceSpec } from "../../informer/fanout/source-spec.ts";
 import type { DeadLetterSummary } from "../../journal/batch.ts";

@@ -1,4 +1,4 @@
-import type { ScheduleReport } from "../../engine/object-report.ts";
+import type { ScheduleReport } from "../../engine/function-dispatch.ts";
 import type { Schedule } from "../../manifest/function.ts";
 import { scheduleKind, scheduleText } from "../../manifest/schedule.ts";
 import type { TriggerExplanation } from "../../observe/explanation.ts";

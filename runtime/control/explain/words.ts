@@ -50,6 +50,7 @@ export function wokenBy({ now, left }: WakesNext): string {
 }
 
 function list(keys: readonly string[]): string {
+  if (keys.length === 0) return "no key, because no object exists";
   const named = keys.slice(0, mostNamed).map((key) => key.replace(/^\//, ""));
   const more = keys.length - named.length;
   return more > 0 ? `${named.join(", ")} and ${more} more` : named.join(", ");

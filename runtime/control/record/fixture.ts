@@ -4,6 +4,7 @@ import { WatchfireError } from "../../base/errors.ts";
 import { parseExactly } from "../../base/exact-json.ts";
 import { systemReason } from "../../base/wording.ts";
 import { type Delivery, eventFields } from "../../engine/delivery/delivery.ts";
+import { isChange } from "../../manifest/function.ts";
 import type { RecordAnswer } from "../../observe/control-api.ts";
 
 /** The parts of a delivery that a fixture is made from. A batch without `members` has a list of its events as its body. */
@@ -56,7 +57,7 @@ function eventFrom(delivery: FixtureInput): object {
   const { type, body, oldBody } = delivery;
   return {
     ...eventFields(delivery),
-    ...(type !== "Scheduled" && { object: parsed(body) }),
+    ...(isChange(type) && { object: parsed(body) }),
     ...(oldBody && { oldObject: parsed(oldBody) }),
   };
 }

@@ -1,9 +1,8 @@
 import { pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import { systemReason } from "../../base/wording.ts";
-import type { FunctionDispatch } from "../../engine/function-dispatch.ts";
+import type { FunctionDispatch, Redelivery } from "../../engine/function-dispatch.ts";
 import type { PastRun } from "../../engine/history/history.ts";
-import type { Redelivery } from "../../engine/replay.ts";
 import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "../../informer/fanout/source-spec.ts";
 import { listCollection } from "../../informer/list/list.ts";
 import { type Change, objectKey } from "../../informer/scan/change.ts";
@@ -11,6 +10,7 @@ import type { DeadLetterSummary } from "../../journal/batch.ts";
 import { type DeadLetterPage, deadLetterPageSize } from "../../journal/checkpoint.ts";
 import { resourcePath } from "../../kube/resource.ts";
 import type { Trigger } from "../../manifest/function.ts";
+import { isChange } from "../../manifest/function.ts";
 import { type LiveObject, type LookParts, lookAt } from "../explain/live-look.ts";
 
 /** Maximum number of lookups of one object while newer events of it are expected, and milliseconds between them. */
@@ -102,7 +102,7 @@ export class Redeliverer {
       return new Map([["queued", 1]]);
     }
     const last = [...dispatch.runs].find((each) => each.id === id);
-    if (last?.type === "Scheduled") {
+    if (last && !isChange(last.type)) {
       const became = dispatch.runAgain(last);
       await dispatch.saved();
       return new Map([[became, 1]]);

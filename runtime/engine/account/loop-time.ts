@@ -59,9 +59,12 @@ export class LoopTime implements LoopAccounts {
     this.lookedAt = this.filledAt;
   }
 
-  /** Opens an account for a function. */
-  account(functionName: string): LoopAccount {
-    const account = new LoopAccount(this, functionName);
+  /**
+   * Opens an account for a function.
+   * @param goOn does waiting work, as long as `mayBegin`; called in its turn. Default: all its work is given to `soon` or `pieces`
+   */
+  account(functionName: string, goOn?: () => void): LoopAccount {
+    const account = new LoopAccount(this, functionName, goOn);
     this.open.set(functionName, [...(this.open.get(functionName) ?? []), account]);
     return account;
   }
@@ -159,7 +162,7 @@ export class LoopTime implements LoopAccounts {
 export class LoopAccount {
   readonly functionName: string;
   private readonly loop: LoopTime;
-  private goOn: () => void = () => {};
+  private readonly goOn: (() => void) | undefined;
   /** Milliseconds that it may still use at once, as of `filledAt`. */
   private left = burstMs;
   private filledAt: number;
@@ -176,9 +179,10 @@ export class LoopAccount {
   private readonly waiting: (() => void)[] = [];
   private readonly spentSeconds = new Map<Work, number>();
 
-  constructor(loop: LoopTime, functionName: string) {
+  constructor(loop: LoopTime, functionName: string, goOn?: () => void) {
     this.loop = loop;
     this.functionName = functionName;
+    this.goOn = goOn;
     this.filledAt = loop.now;
   }
 
@@ -206,11 +210,6 @@ export class LoopAccount {
   /** Declares that work will be measured. */
   measures(): void {
     this.isMeasured = true;
-  }
-
-  /** @param goOn does waiting work, as long as `mayBegin`; called in its turn */
-  onTurn(goOn: () => void): void {
-    this.goOn = goOn;
   }
 
   /** Whether work may begin now. If not, the account is queued for a turn. */
@@ -339,7 +338,6 @@ export class LoopAccount {
   close(): void {
     this.isClosed = true;
     this.loop.leave(this);
-    this.goOn = () => {};
     for (const work of this.waiting.splice(0)) work();
   }
 
@@ -355,7 +353,7 @@ export class LoopAccount {
     this.isTaking = true;
     try {
       while (this.waiting.length > 0 && this.mayBegin()) this.waiting.shift()?.();
-      this.goOn();
+      if (!this.isClosed) this.goOn?.();
     } finally {
       this.isTaking = false;
     }

@@ -15,7 +15,7 @@ import type { Checkpoint } from "../../journal/checkpoint.ts";
 import { largeBytes } from "../../v8/own-copy.ts";
 import { freeBytes, type WrittenBodies } from "../account/loop-time.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
-import { type BodyRoom, LastBodies, longestWaitMs, type PositionHold, RestingRows } from "./deferred-rows.ts";
+import { type BodyRoom, LastBodies, longestWaitMs, type PositionHold, RestingRows, ripeMs } from "./deferred-rows.ts";
 import { OpenRows } from "./open-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
 
@@ -75,7 +75,7 @@ interface CommitsOptions {
   /** The first unused row number of the journal. */
   readonly firstJournalRow: number;
   /** Called before each commit; once it returns false, nothing is written any more. */
-  readonly permitted: () => boolean;
+  readonly permitted?: (() => boolean) | undefined;
   /** Called once when another runtime has taken over the store, so that nothing can be written any more. */
   readonly onLost: (error: WatchfireError) => void;
 }
@@ -348,7 +348,7 @@ export class Commits {
    * @throws WatchfireError the reason, once nothing is written any more
    */
   async past(batch: Batch): Promise<void> {
-    while (this.options.permitted() && !this.halted) {
+    while (this.options.permitted?.() !== false && !this.halted) {
       if (await this.attempt(batch)) {
         // The batch that is being written reports its own failure.
         if (!this.writing) this.failure = undefined;
@@ -491,7 +491,7 @@ export class Commits {
 
   private async write(batch: PendingBatch): Promise<void> {
     const { clock, observer } = this.options;
-    const until = clock.monotonic() - (this.hurrying > 0 ? 0 : longestWaitMs);
+    const until = clock.monotonic() - (this.hurrying > 0 ? 0 : ripeMs);
     for (const { view, key, state } of this.resting.release(until)) batch.putKnown(view, key, state);
     const bodies = this.bodies.release(until);
     for (const { view, body } of bodies) this.options.written?.charge(view, body.length);
@@ -501,7 +501,7 @@ export class Commits {
     this.dirty.clear();
     const sealed = batch.seal(cursors);
     for (;;) {
-      if (!this.options.permitted()) {
+      if (this.options.permitted?.() === false) {
         this.halt();
         return;
       }

@@ -1,8 +1,7 @@
 import { type ASTNode, ExpressionError, patternSize } from "@watchfire/cel";
 import { type CompileBudget, compileBudget } from "../../manifest/condition-limits.ts";
-import { Expression } from "./expression.ts";
+import { Expression, parseCondition, parseKey } from "./expression.ts";
 import { checkKeyExpression } from "./key-rule.ts";
-import { parseCondition, parseKey } from "./parse-condition.ts";
 
 /** The members of an object of which only the metadata is read. */
 const metadataFields: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);

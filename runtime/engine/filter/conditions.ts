@@ -1,8 +1,7 @@
 import { ExpressionError, expressionLimit, Meter, triggerLimit } from "@watchfire/cel";
 import { type SourceLocation, WatchfireError } from "../../base/errors.ts";
 import { Expression, type ExpressionResult } from "./expression.ts";
-import { NamedFields } from "./named-fields.ts";
-import { PreviousObject } from "./previous-object.ts";
+import { NamedFields, PreviousObject } from "./named-fields.ts";
 import type { ObjectText } from "./raw-fields.ts";
 import type { HeldBack } from "./reason.ts";
 import type { RequiredText } from "./required-text.ts";
@@ -55,6 +54,7 @@ export interface Hearing {
 export class MatchConditions {
   /** Whether any of them reads `oldObject`. */
   readonly usesOldObject: boolean;
+  readonly count: number;
   private readonly conditions: readonly MatchCondition[];
   /** The fields that they name, of the object and of the previous one. */
   private readonly fields: NamedFields;
@@ -65,14 +65,11 @@ export class MatchConditions {
   /** @throws WatchfireError of the filter section, at `place`, for an expression that does not compile */
   constructor(sources: readonly ConditionSource[], place?: SourceLocation) {
     this.conditions = sources.map((source, index) => compile(source, index, place));
+    this.count = sources.length;
     this.fields = new NamedFields(this.conditions.flatMap(({ expression }) => expression.objectPaths));
     this.oldFields = new NamedFields(this.conditions.flatMap(({ expression }) => expression.oldObjectPaths));
     this.demand = this.conditions[0]?.expression.demand;
     this.usesOldObject = this.conditions.some(({ expression }) => expression.usesOldObject);
-  }
-
-  get count(): number {
-    return this.conditions.length;
   }
 
   /** Returns the reason of the first condition if it requires a text and the object has another one; otherwise `undefined`. */

@@ -4,7 +4,7 @@ import type { EventType, Trigger } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
 import { FieldsDigest } from "./changed-fields.ts";
 import { type ConditionError, type Hearing, MatchConditions } from "./conditions.ts";
-import { isMetadataAlone } from "./previous-object.ts";
+import { isMetadataAlone } from "./named-fields.ts";
 import type { ObjectText } from "./raw-fields.ts";
 import { type HeldBack, notAsked, refusedBefore, unchanged } from "./reason.ts";
 
@@ -59,7 +59,11 @@ export class Filter {
   private readonly conditions: MatchConditions;
   private readonly hearing: Hearing;
   private readonly account: LoopAccount | undefined;
-  private tookPieces = false;
+  /**
+   * Whether the last judgement took more than one piece of work. Then no judgement is started where only one is allowed. Written
+   * here only.
+   */
+  isLong = false;
 
   /**
    * Builds a trigger's filter.
@@ -114,11 +118,6 @@ export class Filter {
   /** Returns the condition that a cheap check shows to be false; `undefined` if the conditions must be evaluated. */
   plainRefusal(type: EventType, text: ObjectText): HeldBack | undefined {
     return type !== "Deleted" || this.remembersMatch ? this.conditions.plainRefusal(text) : undefined;
-  }
-
-  /** Whether the last judgement took more than one piece of work. Then no judgement is started where only one is allowed. */
-  get isLong(): boolean {
-    return this.tookPieces;
   }
 
   /**
@@ -183,7 +182,7 @@ export class Filter {
     const began = this.account?.begin();
     try {
       const { done, value } = pieces.next();
-      this.tookPieces = !done;
+      this.isLong = !done;
       return done ? value : undefined;
     } catch {
       return verdict(undefined, "", true);

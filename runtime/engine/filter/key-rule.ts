@@ -12,8 +12,8 @@ import {
 import { dnsLabel, objectName } from "../../kube/names.ts";
 import type { KeyRule } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
+import { parseKey } from "./expression.ts";
 import { type FieldPath, NamedFields, pathsOf } from "./named-fields.ts";
-import { parseKey } from "./parse-condition.ts";
 import { type HeldBack, wakesNobody } from "./reason.ts";
 
 /** The number of keys that one object may wake: a change of it costs a row on disk for each. */
@@ -40,6 +40,8 @@ interface KeyedObject {
 export class KeyOf {
   /** Whether it reads nothing but an object's metadata. */
   readonly readsMetadataAlone: boolean;
+  /** Whether a change wakes every existing object. No keys are then recorded of the changed one. */
+  readonly isForAll: boolean;
   private readonly fields: NamedFields;
   private readonly keys: (object: unknown, namespace: string) => readonly string[];
 
@@ -52,6 +54,13 @@ export class KeyOf {
   constructor(rule: KeyRule, account?: LoopAccount) {
     this.account = account;
     account?.measures();
+    this.isForAll = rule.type === "all";
+    if (rule.type === "all") {
+      this.readsMetadataAlone = true;
+      this.fields = new NamedFields([]);
+      this.keys = () => [];
+      return;
+    }
     if (rule.type === "owner") {
       this.readsMetadataAlone = true;
       this.fields = new NamedFields([["metadata", "ownerReferences"]]);
@@ -69,6 +78,7 @@ export class KeyOf {
 
   /** Returns the object's keys. Does not throw: an object without a value wakes no key, and the reason is returned. */
   of({ namespace, body }: KeyedObject): MappedKeys {
+    if (this.isForAll) return { keys: [] };
     const began = this.account?.begin();
     try {
       const keys = [...new Set(this.keys(this.fields.read({ body }), namespace))];

@@ -93,7 +93,8 @@ export interface TracedEvent {
   readonly id: string;
 }
 
-type FinishedOutcome = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
+/** The outcome of an attempt that ended by itself. */
+export type FinishedOutcome = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
 
 /** The last filtered events and the last attempts of a function, for a user who asks why. Kept in memory alone. */
 export class History {

@@ -1,9 +1,8 @@
 import type { Clock } from "../../base/clock.ts";
 import { isUpTo, predecessor, type ResourceVersion } from "../../base/resource-version.ts";
 import type { ListReason, ListReceiver } from "../../informer/fanout/subscriber.ts";
-import { guardedSize } from "../../informer/list/diff.ts";
+import { guardedSize, RewindProof } from "../../informer/list/diff.ts";
 import { type Change, objectKey } from "../../informer/scan/change.ts";
-import { RewindProof } from "../../informer/stream/rewind-proof.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import type { LastState } from "../redelivery/possible-redeliveries.ts";
 import { nameOf } from "../state/by-namespace.ts";

@@ -102,6 +102,7 @@ export function concernOf(objects: KnownObjects, shard: Shard | undefined, time:
   if (!shard) return () => true;
   const { key: given } = objects.trigger;
   if (!given) return ({ meta }) => shard.owns(objectKey(meta));
+  if (given.type === "all") return () => true;
   const rule = new KeyOf(given, time);
   return ({ meta, body }) => {
     const own = objectKey(meta);

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { isUpTo, newerOf, predecessor, type ResourceVersion } from "../../base/resource-version.ts";
+import { isOrdered, isUpTo, newerOf, predecessor, type ResourceVersion } from "../../base/resource-version.ts";
 import type {
   ListReason,
   ListReceiver,
@@ -22,8 +22,7 @@ import { deletesAtSameVersion, type RedeliveryRisk, RestartPersistence } from ".
 import { nameOf } from "../state/by-namespace.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import { LowWaterMark, type MarkEntry } from "../state/low-water-mark.ts";
-import type { FilteredEventFields } from "../state/object-event.ts";
-import { isStale, type ObjectState } from "../state/object-state.ts";
+import type { FilteredEventFields, ObjectState } from "../state/object-state.ts";
 import {
   type EventInput,
   type EventMaker,
@@ -40,21 +39,14 @@ import {
   type Rebase,
 } from "./list-intake.ts";
 import { type Concern, Passing } from "./passing.ts";
-import { type State, stateOf } from "./state.ts";
 
 /** Cost of comparing one listed object with the known ones, in milliseconds. */
 const comparedMs = 0.002;
 
-interface SubscriptionParts {
+/** The parts that a trigger's subscriptions share. */
+export interface IntakeParts {
   readonly objects: KnownObjects;
   readonly concerns: Concern;
-  /** Whether all changes belong to it, because the function is not partitioned. */
-  readonly isWhole: boolean;
-  /** Whether objects of a namespace can belong to it at all. */
-  readonly wants: (namespace: string) => boolean;
-  readonly cursor: Cursor;
-  /** Identifies the source's current selectors. */
-  readonly selection: string;
   /** Whether the last writes before the start may be missing. */
   readonly lostWrites: boolean;
   readonly maker: EventMaker;
@@ -79,6 +71,16 @@ interface SubscriptionParts {
   };
 }
 
+interface SubscriptionParts extends IntakeParts {
+  /** Whether all changes belong to it, because the function is not partitioned. */
+  readonly isWhole: boolean;
+  /** Whether objects of a namespace can belong to it at all. */
+  readonly wants: Subscriber["wants"];
+  readonly cursor: Cursor;
+  /** Identifies the source's current selectors. */
+  readonly selection: string;
+}
+
 /**
  * Which changes it accepts. `open`: all. `aside` (suspended): it accepts nothing, and has left its source, until its function has
  * room. `closed`: nothing; the cursor follows the events that have not ended. `left`: nothing; the cursor is given up.
@@ -89,6 +91,7 @@ type IntakeState = "open" | "aside" | "closed" | "left";
 export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, EventOrigin {
   readonly id: string;
   readonly namespace: string;
+  readonly wants: Subscriber["wants"];
   readonly objects: KnownObjects;
   readonly isSelective: boolean;
   readonly clock: Clock;
@@ -127,6 +130,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.objects = objects;
     this.isSelective = isSelective(objects.trigger);
     this.clock = clock;
+    this.wants = parts.wants;
     this.listLimit = parts.listLimit;
     this.id = `${objects.functionName}/${objects.trigger.name}/${objects.resource}/${cursor.namespace}`;
     this.namespace = cursor.namespace;
@@ -164,10 +168,6 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   /** Whether the first list, or the position that it resumed from, is received and would survive a kill. */
   get isReady(): boolean {
     return this.state.type === "resumed" && this.recorded;
-  }
-
-  wants(namespace: string): boolean {
-    return this.parts.wants(namespace);
   }
 
   get congested(): Promise<void> | undefined {
@@ -532,3 +532,33 @@ const isSelective = ({ labelSelector, fieldSelector, namespaces }: Trigger): boo
 
 const isWithin = (resourceVersion: ResourceVersion, limit: ResourceVersion | undefined): boolean =>
   limit !== undefined && isUpTo(resourceVersion, limit);
+
+/** The state of a subscription at its source. */
+type State =
+  /** Nothing was listed yet. The first list shows the objects that existed when the function was deployed. */
+  | { readonly type: "fresh" }
+  /**
+   * The known state does not continue in the next list, which begins an epoch. There is no checkpoint until that list is delivered.
+   */
+  | { readonly type: "rebasing"; readonly because: Rebase }
+  /** The checkpoint cannot be resumed: a list is needed. */
+  | { readonly type: "behind" }
+  /** It resumes from its checkpoint, or from the list that is being delivered. */
+  | { readonly type: "resumed" };
+
+/** The state of a subscription that starts with this cursor. `selection` is the source's current one. */
+function stateOf({ lowWaterMark, initial, selection: before }: Cursor, selection: string): State {
+  if (lowWaterMark === undefined) return initial ? { type: "fresh" } : { type: "rebasing", because: "selection" };
+  if (before !== selection) return { type: "rebasing", because: "selection" };
+  // A change that ended above the checkpoint cannot be recognised if resourceVersions have no order.
+  return { type: isOrdered(lowWaterMark) ? "resumed" : "behind" };
+}
+
+/**
+ * Whether a change is no newer than the state of its object. If resourceVersions cannot be ordered, only an equal one is stale,
+ * and so is the deletion of an object that is known to be deleted.
+ */
+function isStale(state: ObjectState, { type, meta }: Change): boolean {
+  if (isUpTo(meta.resourceVersion, state.resourceVersion)) return true;
+  return state.deleted && state.uid === meta.uid && type === "Deleted";
+}

@@ -1,18 +1,13 @@
-import type { Clock } from "../../base/clock.ts";
 import { MassDeletionGuard } from "../../informer/list/diff.ts";
+import type { Change } from "../../informer/scan/change.ts";
 import { ObjectTurns } from "../../informer/scan/object-turns.ts";
 import type { Cursor } from "../../journal/batch.ts";
-import type { LoopAccount } from "../account/loop-time.ts";
-import type { Commits } from "../commit/commits.ts";
-import type { EngineObserver } from "../delivery/observer.ts";
 import type { LastState } from "../redelivery/possible-redeliveries.ts";
 import { nameOf, namespaceOf } from "../state/by-namespace.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Shard } from "../state/sharding.ts";
-import type { EventMaker, LaneEvent } from "../work/event.ts";
-import type { EventQueue } from "../work/event-queue.ts";
-import type { Concern } from "./passing.ts";
-import { Subscription } from "./subscription.ts";
+import { type LaneEvent, withUid } from "../work/event.ts";
+import { type IntakeParts, Subscription } from "./subscription.ts";
 
 /** The properties of a source that a subscription needs. */
 export interface SourceRef {
@@ -22,24 +17,11 @@ export interface SourceRef {
   readonly namespace: string;
 }
 
-interface ScopeParts {
-  readonly objects: KnownObjects;
-  readonly concerns: Concern;
+interface ScopeParts extends IntakeParts {
   /** The part of the function that runs here; `undefined` for the whole function. */
   readonly shard: Shard | undefined;
   /** The positions in the store. */
   readonly cursors: readonly Cursor[];
-  readonly queue: EventQueue;
-  readonly maker: EventMaker;
-  readonly commits: Commits;
-  /** Is charged for the event loop's time that lists take. */
-  readonly time: Pick<LoopAccount, "charge">;
-  readonly clock: Clock;
-  readonly observer: EngineObserver;
-  /** Limit for bodies of a list that wait for its end, in bytes. */
-  readonly listLimit: number;
-  /** Whether the last writes before the start may be missing. */
-  readonly lostWrites: boolean;
 }
 
 /**
@@ -53,6 +35,7 @@ type LeavingObject = LastState & Pick<LaneEvent, "key" | "redeliveryRisk">;
 
 /** The sources of one trigger: the namespaces that it reads, and its position in each. */
 export class TriggerScope {
+  readonly objects: KnownObjects;
   private readonly parts: ScopeParts;
   /** Both by namespace. A cursor is the position at which the next subscription begins. */
   private readonly open = new Map<string, Subscription>();
@@ -71,6 +54,7 @@ export class TriggerScope {
 
   constructor(parts: ScopeParts) {
     this.parts = parts;
+    this.objects = parts.objects;
     this.turns = new ObjectTurns(parts.clock);
     this.cursors = new Map(parts.cursors.map((cursor) => [cursor.namespace, cursor]));
     this.begun = parts.cursors.some(({ initial }) => !initial);
@@ -91,6 +75,11 @@ export class TriggerScope {
    */
   reads(namespace: string): Subscription | undefined {
     return this.open.get(this.parts.objects.trigger.namespaces.type === "all" ? wholeScope : namespace);
+  }
+
+  /** Whether an object belongs to this instance, and not only to another shard. */
+  concerns(change: Change): boolean {
+    return this.parts.concerns(withUid(change, this.objects.resource));
   }
 
   /** Whether the namespace's objects are all known, or the namespace is not read. */
@@ -126,8 +115,9 @@ export class TriggerScope {
     const { cursors: _, shard, ...parts } = this.parts;
     const cursor = this.beginning(this.cursors.get(namespace) ?? this.fresh(namespace, selection, !this.hasBegun));
     parts.objects.enter(namespace, cursor.epoch);
-    const wants = (each: string) => parts.objects.trigger.key !== undefined || (shard?.mayOwnIn(each) ?? true);
-    const made = new Subscription({ ...parts, cursor, selection, isWhole: shard === undefined, wants });
+    const isWhole = shard === undefined;
+    const wants = isWhole || parts.objects.trigger.key ? undefined : (each: string) => shard.mayOwnIn(each);
+    const made = new Subscription({ ...parts, cursor, selection, isWhole, wants });
     this.open.set(namespace, made);
     parts.commits.cursorMoved(made);
     return made;

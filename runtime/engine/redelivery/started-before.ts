@@ -7,8 +7,7 @@ import {
   type SpilledEvent,
   type StartedEvent,
 } from "../../journal/batch.ts";
-import type { Checkpoint, StoredView } from "../../journal/checkpoint.ts";
-import { spillByTurns } from "../../journal/spill-by-turns.ts";
+import { type Checkpoint, type StoredView, spillByTurns } from "../../journal/checkpoint.ts";
 import { epochOf, uidOf, withTrigger } from "../delivery/delivery.ts";
 import { type BegunAttempt, type BegunBefore, deletesAtSameVersion } from "./possible-redeliveries.ts";
 

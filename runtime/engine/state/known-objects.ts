@@ -17,8 +17,13 @@ import {
   type RedeliveryRisk,
 } from "../redelivery/possible-redeliveries.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
-import type { ExpectedEvent, FilteredEventFields, ObjectEvent } from "./object-event.ts";
-import { differsOnlyInVersion, type ObjectState } from "./object-state.ts";
+import {
+  differsOnlyInVersion,
+  type ExpectedEvent,
+  type FilteredEventFields,
+  type ObjectEvent,
+  type ObjectState,
+} from "./object-state.ts";
 import type { RecordForm } from "./record-form.ts";
 import { Subscribers, skipRuleOf } from "./subscribers.ts";
 

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { parseExactly } from "../../base/exact-json.ts";
 import type { Trigger } from "../../manifest/function.ts";
-import { isMetadataAlone } from "../filter/previous-object.ts";
+import { isMetadataAlone } from "../filter/named-fields.ts";
 import { RawFields } from "../filter/raw-fields.ts";
 import { ObjectSelector } from "./object-selector.ts";
 

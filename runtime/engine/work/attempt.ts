@@ -7,6 +7,7 @@ import type { Commits } from "../commit/commits.ts";
 import type { Delivery, DeliveryListener, HandlerError, Look, Newest, Outcome, Runner } from "../delivery/delivery.ts";
 import type { EngineLog, EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
+import type { FinishedOutcome } from "../history/history.ts";
 import type { OwnState } from "../own-state/own-state.ts";
 import { nameOf } from "../state/by-namespace.ts";
 import {
@@ -53,9 +54,6 @@ export type Conclusion =
     }
   /** The function was paused meanwhile, or the runner returned it: the attempt counts as not made. */
   | { readonly type: "not-begun" };
-
-/** An attempt that ended by itself. */
-type FinishedAttempt = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
 
 /** Consumes the events of a function whose handler does not receive them: they end here. */
 export interface EventSink {
@@ -137,15 +135,15 @@ class Attempt implements DeliveryListener {
   /** The time of submission to the runner, in monotonic milliseconds. */
   readonly givenAt: number;
   hasBegun = false;
-  /** Set when it is submitted. */
-  delivery: Delivery | undefined;
   /** Its handler's writes to the function's state, once it has ended. */
   writes: readonly StateWrite[] | undefined;
   private readonly attempts: Attempts;
+  private readonly delivery: Delivery;
 
   constructor(
     attempts: Attempts,
     item: Waiting,
+    delivery: Delivery,
     shown: Shown,
     { row, started }: { readonly row: number; readonly started: StartedEvent },
     listener: AttemptListener,
@@ -153,6 +151,7 @@ class Attempt implements DeliveryListener {
   ) {
     this.attempts = attempts;
     this.item = item;
+    this.delivery = delivery;
     this.shown = shown;
     this.row = row;
     this.started = started;
@@ -168,7 +167,7 @@ class Attempt implements DeliveryListener {
   ended(outcome: Outcome): void {
     const { attempts, listener } = this;
     // At once, because the next attempt may read the state before this one's end has room in a commit.
-    this.writes = this.delivery?.staged?.end(outcome.type === "ok");
+    this.writes = this.delivery.staged?.end(outcome.type === "ok");
     if (listener.soon) listener.soon(() => attempts.ended(this, outcome));
     else attempts.ended(this, outcome);
   }
@@ -468,7 +467,6 @@ export class Attempts {
     if (item.kind === "key") item.shown = recorded.started.resourceVersion;
     if (item.redeliveryRisk === "unpersisted") item.redeliveryRisk = "persisted";
     item.attempts++;
-    const attempt = new Attempt(this, item, shown, recorded, listener, clock.monotonic());
     const delivery =
       item.kind === "key"
         ? {
@@ -480,8 +478,7 @@ export class Attempts {
             staged: undefined,
           }
         : deliveryOf(item, shown, timeoutMs, state);
-    attempt.delivery = delivery;
-    runner.give(delivery, attempt);
+    runner.give(delivery, new Attempt(this, item, delivery, shown, recorded, listener, clock.monotonic()));
   }
 
   /** Called when the handler of an attempt begins. */
@@ -524,7 +521,7 @@ export class Attempts {
     listener.ended(this.conclude(attempt, outcome));
   }
 
-  private conclude({ item, shown, row, started, writes }: Attempt, outcome: FinishedAttempt): Conclusion {
+  private conclude({ item, shown, row, started, writes }: Attempt, outcome: FinishedOutcome): Conclusion {
     const { random, observer, clock, backoff, commits } = this.parts;
     const { objects } = item;
     const { functionName, trigger } = objects;

@@ -21,7 +21,7 @@ const mostStuckMs = 10_000;
 /** The function's lanes that only wait for its turn, and the limit on them. */
 interface WaitsForTurn {
   readonly ready: { readonly length: number };
-  readonly share: Pick<FairShare, "readyLimit" | "isOverShare">;
+  readonly share: Pick<FairShare, "readyLimit"> & { readonly time: Pick<FairShare["time"], "isOverShare"> };
 }
 
 /** The use of memory and disk that decides who waits. */
@@ -89,7 +89,7 @@ export class Backpressure {
   }
 
   private get isWorthWaiting(): boolean {
-    if (!this.quick || this.isSeenQuick || !this.turn.share.isOverShare) return this.quick;
+    if (!this.quick || this.isSeenQuick || !this.turn.share.time.isOverShare) return this.quick;
     return !this.spill.holdsQueues && this.spill.fill >= fullAt;
   }
 
@@ -107,7 +107,7 @@ export class Backpressure {
     const { spill, turn, limit } = this;
     if (this.stopped || (isListing && spill.holdsQueues && !spill.isSpent)) return undefined;
     if (this.refusing) return this.refusing.promise;
-    const isOutOfDisk = spill.isSpent || (turn.share.isOverShare && spill.onDisk >= limit.bytes);
+    const isOutOfDisk = spill.isSpent || (turn.share.time.isOverShare && spill.onDisk >= limit.bytes);
     if (spill.holdsQueues ? !isOutOfDisk : !this.isShort) return undefined;
     this.refusing = Promise.withResolvers<void>();
     if (spill.holdsQueues) this.lookWhetherStuck();
@@ -131,7 +131,7 @@ export class Backpressure {
       this.stuckMs,
       () => {
         if (!this.refusing) return;
-        const isStuck = this.ended === 0 && !this.turn.share.isOverShare && this.spill.diskFill <= freeAt;
+        const isStuck = this.ended === 0 && !this.turn.share.time.isOverShare && this.spill.diskFill <= freeAt;
         if (!isStuck) return this.lookWhetherStuck();
         this.stuckMs = Math.min(2 * this.stuckMs, mostStuckMs);
         this.accept();

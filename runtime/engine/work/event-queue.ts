@@ -1,13 +1,12 @@
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Change } from "../../informer/scan/change.ts";
 import type { SpilledEvent } from "../../journal/batch.ts";
-import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { EngineLog, EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
-import type { FilteredEventFields } from "../state/object-event.ts";
+import type { FilteredEventFields } from "../state/object-state.ts";
 import type { Attempts, Conclusion } from "./attempt.ts";
 import { Backlogs, givesWay } from "./backlog.ts";
 import { Backpressure } from "./backpressure.ts";
@@ -56,7 +55,7 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
     super(attempts, clock);
     this.parts = parts;
     this.backpressure = new Backpressure(clock, spill, memoryLimit, { ready: this.ready, share });
-    this.backlogs = new Backlogs({ ...parts, functionName: this.manifest.name });
+    this.backlogs = new Backlogs({ ...parts, functionName: this.parts.attempts.code.manifest.name });
     this.pins = new MarkPins({
       ...parts,
       lanes: this.lanes,
@@ -64,7 +63,6 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
       isStopped: () => this.isStopped,
       rest: (lane) => this.rest(lane),
     });
-    share.onTurn(() => this.pump());
   }
 
   /** Returns counts for the status, with times in wall-clock milliseconds. */
@@ -206,10 +204,6 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
     this.persistRedeliveryRisks();
   }
 
-  private get manifest(): FunctionManifest {
-    return this.parts.attempts.code.manifest;
-  }
-
   private laneOf(event: LaneEvent): EventLane {
     const key = laneKeyOf(event);
     const found = this.lanes.get(key);
@@ -245,7 +239,7 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
   }
 
   private enter(lane: EventLane, event: LaneEvent): void {
-    if (this.manifest.delivery.mode === "Latest") this.coalesce(lane, event);
+    if (this.parts.attempts.code.manifest.delivery.mode === "Latest") this.coalesce(lane, event);
     lane.push(event);
     this.parts.spill.entered(event);
     if (lane.length === 1 && !lane.running && !lane.waits) this.ready.add(lane);
@@ -447,7 +441,10 @@ export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
       return true;
     } catch (error) {
       const { log, clock } = this.parts;
-      log.error({ function: this.manifest.name, error: String(error) }, "spilled events could not be read");
+      log.error(
+        { function: this.parts.attempts.code.manifest.name, error: String(error) },
+        "spilled events could not be read",
+      );
       clock.after(storeRetryMs, () => void again(), { unref: true });
       return false;
     }

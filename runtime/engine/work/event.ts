@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { isNewer, type ResourceVersion } from "../../base/resource-version.ts";
-import type { Change, ObjectMembers, ObjectMeta } from "../../informer/scan/change.ts";
-import { metadataIn } from "../../informer/scan/change.ts";
+import { type Change, metadataIn, type ObjectMembers, type ObjectMeta } from "../../informer/scan/change.ts";
 import type { SpilledEvent, StoredEvent } from "../../journal/batch.ts";
 import type { EventType } from "../../manifest/function.ts";
 import type { PositionHold } from "../commit/deferred-rows.ts";
@@ -13,7 +12,7 @@ import type { OwnState } from "../own-state/own-state.ts";
 import { graver, type PossibleRedeliveries, type RedeliveryRisk } from "../redelivery/possible-redeliveries.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { MarkEntry } from "../state/low-water-mark.ts";
-import type { ObjectEvent } from "../state/object-event.ts";
+import type { ObjectEvent } from "../state/object-state.ts";
 import type { Chunk } from "./budget.ts";
 
 /** Is notified when an event becomes terminal: the subscription whose low-water mark the event holds. */

@@ -49,9 +49,12 @@ export class FairScheduler {
     return this.clock.monotonic();
   }
 
-  /** Adds a function, and returns its share. */
-  addFunction(functionName: string): FairShare {
-    return new FairShare(this, functionName);
+  /**
+   * Adds a function, and returns its share.
+   * @param begin begins the waiting events; called when its turn has come
+   */
+  addFunction(functionName: string, begin: () => void): FairShare {
+    return new FairShare(this, functionName, begin);
   }
 
   /**
@@ -129,7 +132,7 @@ export class FairShare {
   /** Accounts for the main thread's time that the function uses. */
   readonly time: LoopAccount;
   private readonly scheduler: FairScheduler;
-  private begin: () => void = () => {};
+  private readonly begin: () => void;
   /** The number of events that it may still begin in its turn; 0 outside it. */
   private left = 0;
   private underWay = 0;
@@ -140,9 +143,10 @@ export class FairShare {
   /** Whether its events do not end. Until one does, its events take no turns, and are not counted. Written here only. */
   isStuck = false;
 
-  constructor(scheduler: FairScheduler, functionName: string) {
+  constructor(scheduler: FairScheduler, functionName: string, begin: () => void) {
     this.scheduler = scheduler;
-    this.time = scheduler.time.account(functionName);
+    this.begin = begin;
+    this.time = scheduler.time.account(functionName, begin);
   }
 
   /** Whether counted events of it are in progress. */
@@ -153,17 +157,6 @@ export class FairShare {
   /** The number of lanes that may be ready here before its sources wait. */
   get readyLimit(): number {
     return this.scheduler.readyLimitOf(this);
-  }
-
-  /** Whether it has used its share of the main thread's time, and waits for its turn. */
-  get isOverShare(): boolean {
-    return this.time.isOverShare;
-  }
-
-  /** @param begin begins the waiting events; called when its turn has come */
-  onTurn(begin: () => void): void {
-    this.begin = begin;
-    this.time.onTurn(begin);
   }
 
   /** Whether an event may begin now. If not, the function is queued for its turn. */

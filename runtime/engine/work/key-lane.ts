@@ -106,7 +106,10 @@ export class KeyLane extends Lane implements PendingKey {
   /** The bytes that it is charged with. */
   counted = 0;
 
-  /** @param key `namespace/name` */
+  /**
+   * @param key `namespace/name`
+   * @param run its last run on record, if an earlier process began one
+   */
   constructor(
     primary: Primary,
     key: string,
@@ -114,6 +117,7 @@ export class KeyLane extends Lane implements PendingKey {
     { causes, begun, forgiven }: PendingKey & { readonly causes: readonly Waking[] },
     wokenAt: Arrival,
     redeliveryRisk: RedeliveryRisk,
+    run?: { readonly row: number; readonly resourceVersion: ResourceVersion },
   ) {
     super(key);
     this.primary = primary;
@@ -124,6 +128,8 @@ export class KeyLane extends Lane implements PendingKey {
     this.begun = begun;
     this.forgiven = forgiven;
     this.redeliveryRisk = redeliveryRisk;
+    this.journalRow = run?.row;
+    this.shown = run?.resourceVersion;
   }
 
   /** The journal's id of its runs. */

@@ -109,12 +109,19 @@ export class KeyMapper implements EventSink {
   ): ReadonlySet<string> | undefined {
     const rule = this.rules.get(event.objects.id);
     const counted = event.objects.countedFor(event.key);
+    if (rule?.isForAll) return this.forAll(counted);
     const named = rule ? this.keysOf(rule, event, body, oldBody, counted) : new Set<string>();
     if (event.kind === "tick") return new Set(this.primary.timedKeys());
     const isForAll = rule && isForgotten(rule, event.objects, counted, body, oldBody);
     if (!rule) this.primary.saw(event.key);
     const own = rule ? named : new Set([event.key]);
     return isForAll ? new Set([...this.primary.keys(), ...(named ?? [])]) : own;
+  }
+
+  /** Returns the keys of all objects, and those that an earlier rule named of the changed object. */
+  private forAll(counted: CountedKeys | undefined): ReadonlySet<string> {
+    const named = counted?.isByThisRule ? [] : (counted?.keys ?? []).filter(this.owns);
+    return new Set([...this.primary.timedKeys(), ...named.map((key) => this.primary.canonicalKey(key))]);
   }
 
   /** Wakes keys. If there are several, the function is charged for them; a single key costs no more than any event. */
@@ -140,6 +147,7 @@ export class KeyMapper implements EventSink {
   ): ReadonlySet<string> {
     const rule = this.rules.get(objects.id);
     if (!rule) return new Set([objectKey(object)]);
+    if (rule.isForAll) return this.forAll(undefined);
     const found = body && rule.of({ namespace: object.namespace, body });
     return new Set(found && "keys" in found ? found.keys.map((key) => this.primary.canonicalKey(key)) : []);
   }
@@ -149,6 +157,7 @@ export class KeyMapper implements EventSink {
     const rule = this.rules.get(objects.id);
     const key = objectKey(object);
     if (!rule) return { now: { keys: [key] }, left: [] };
+    if (rule.isForAll) return { now: { keys: [...this.primary.timedKeys()] }, left: [] };
     const canonical = (keys: readonly string[] = []) => [
       ...new Set(keys.map((each) => this.primary.canonicalKey(each))),
     ];
@@ -205,10 +214,20 @@ function isForgotten(
   return !(oldBody && (rule.readsMetadataAlone || form.keepsWholeObjects));
 }
 
-function causeOf({ replayed, type, objects, meta, flags, attempts, redeliveryRisk, journalRow }: LaneEvent): Waking {
+function causeOf({
+  kind,
+  replayed,
+  type,
+  objects,
+  meta,
+  flags,
+  attempts,
+  redeliveryRisk,
+  journalRow,
+}: LaneEvent): Waking {
   const { namespace, name, resourceVersion } = meta;
   const trigger = objects.identity;
-  if (type === "Scheduled") return { type, trigger };
+  if (kind === "tick") return { type, trigger };
   // An event that an edit made of a waiting key is the change that woke the key.
   if (replayed && flags.reason !== "edited") return { type: "Replay" };
   const uid = type === "Deleted" && { uid: meta.uid };

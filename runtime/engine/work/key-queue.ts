@@ -34,6 +34,7 @@ const settlePollMs = 100;
 
 interface KeyQueueParts {
   readonly primary: Primary;
+  readonly source: KeySource;
   readonly attempts: Attempts;
   readonly backoff: KeyBackoff;
   readonly commits: Commits;
@@ -55,14 +56,13 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
   private recountedAt = Number.NEGATIVE_INFINITY;
   /** Set while changes wait until there are fewer keys. */
   private roomPoll: Timer | undefined;
-  /** `undefined` until it is started. */
-  private source: KeySource | undefined;
+  private isStarted = false;
   private pumpsSoon = false;
 
   constructor(parts: KeyQueueParts) {
     const share = new CommitShare(parts.commits, () => {
       this.pump();
-      this.source?.pump();
+      parts.source.pump();
     });
     super(parts.attempts, parts.clock, (work) => share.soon(work));
     this.parts = parts;
@@ -103,8 +103,8 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
   }
 
   /** Begins to run keys. */
-  start(source: KeySource): void {
-    this.source = source;
+  start(): void {
+    this.isStarted = true;
     this.pump();
   }
 
@@ -197,7 +197,7 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
 
   protected take(lane: KeyLane): Turn {
     const { concurrency } = this.parts.attempts.code.manifest.delivery;
-    if (!this.source || this.inProgress >= concurrency || this.share.isSpent) return "full";
+    if (!this.isStarted || this.inProgress >= concurrency || this.share.isSpent) return "full";
     if (!this.isRunnable(lane)) return "taken";
     this.share.add();
     return this.run(lane, lane);
@@ -226,8 +226,8 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
   }
 
   private isSettled(key: string): boolean {
-    const { source } = this;
-    return source !== undefined && this.parts.primary.isSettled(key, source);
+    const { primary, source } = this.parts;
+    return this.isStarted && primary.isSettled(key, source);
   }
 
   private awaitSettled(): void {
@@ -277,7 +277,7 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
   private endFull(): void {
     this.roomPoll?.cancel();
     this.roomPoll = undefined;
-    this.source?.pump();
+    this.parts.source.pump();
   }
 
   /** Causes that arrived during the run are still in `since`. */

@@ -18,22 +18,29 @@ import { KeyBackoff } from "./key-backoff.ts";
 import { KeyLane } from "./key-lane.ts";
 import { KeyMapper } from "./key-mapper.ts";
 import { KeyQueue } from "./key-queue.ts";
-import { PendingEditEvents, Primary } from "./primary.ts";
+import { type KeySource, PendingEditEvents, Primary } from "./primary.ts";
 import { Resync } from "./resync.ts";
 import { msUntil } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 import { settleRun } from "./waiting-keys.ts";
 
-interface ReconcilingParts {
-  readonly manifest: FunctionManifest;
-  readonly startedBefore: Iterable<RecordedStart>;
-  readonly commits: Commits;
+/** The parts that all functions of a dispatcher share. */
+export interface SharedParts {
   readonly runner: Runner;
   readonly clock: Clock;
+  /** Spreads retries. */
   readonly random: Random;
   readonly observer: EngineObserver;
   readonly log: EngineLog;
+}
+
+export interface ReconcilingParts extends SharedParts {
+  readonly manifest: FunctionManifest;
+  readonly startedBefore: Iterable<RecordedStart>;
+  readonly commits: Commits;
+  /** Fetches an object whose body the store does not have. */
   readonly look: Look;
+  /** The part of the function that runs here; `undefined` for the whole function. */
   readonly shard: Shard | undefined;
 }
 
@@ -59,6 +66,7 @@ interface OnRecord {
   readonly time: LoopAccount;
   /** The entries that its handler keeps. */
   readonly state: OwnState;
+  readonly source: KeySource;
 }
 
 /** The parts of a function's dispatch that only mode Reconcile has. */
@@ -72,7 +80,7 @@ export interface Reconciling {
 
 /** Builds the parts from the manifest and the stored state. */
 export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Promise<Reconciling> {
-  const { primary: objects, rules, names, keys, resync, maker, spill, time, state } = on;
+  const { primary: objects, rules, names, keys, resync, maker, spill, time, state, source } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
   const pendingEdits = new PendingEditEvents(
     on.replays.filter((each) => each.view === objects.id && !each.redelivered),
@@ -85,7 +93,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
     { backoff, spill, commits, runner, time, clock, random, observer, log, look, state },
   );
   const nextSequence = () => maker.nextSequence();
-  const queue = new KeyQueue({ primary, attempts, backoff, commits, clock, spill, nextSequence });
+  const queue = new KeyQueue({ primary, source, attempts, backoff, commits, clock, spill, nextSequence });
   await restore(queue, keys, parts, primary);
   return {
     keys: queue,
@@ -133,9 +141,7 @@ async function restore(
     // A record without an attempt is of an ended run: it only says which state was shown.
     const wasCutOff = run !== undefined && run.attempt > 0;
     const redeliveryRisk = redelivered || wasCutOff ? "persisted" : "none";
-    const lane = new KeyLane(primary, `${namespace}/${name}`, sequence, counts, wokenAt, redeliveryRisk);
-    lane.journalRow = run?.row;
-    lane.shown = run?.resourceVersion;
+    const lane = new KeyLane(primary, `${namespace}/${name}`, sequence, counts, wokenAt, redeliveryRisk, run);
     queue.restore(lane, msUntil(notBefore, receivedAt, clock));
   }
   // Runs without a row had ended, or an edit has delivered the changes that woke them.

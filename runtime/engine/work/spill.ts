@@ -154,7 +154,8 @@ export class Spill {
 
   /** The share of the function's memory that is in use; 1 and more if something waits on disk. */
   get fill(): number {
-    const share = Math.max(this.fresh / this.limit.events, this.bytes / this.limit.bytes);
+    const { events, bytes } = this.limit;
+    const share = Math.max(this.fresh / events, this.bytes / bytes);
     return this.overflow > 0 ? Math.max(1, share) : share;
   }
 
@@ -202,14 +203,11 @@ export class Spill {
 
   /** Whether the next event must go to disk: memory is full, or earlier events are there. */
   get isFull(): boolean {
-    if (!this.holdsQueues) return this.overflow > 0;
-    return (
-      this.overflow > 0 ||
-      this.fresh >= this.limit.events ||
-      this.bytes >= this.limit.bytes ||
-      this.stubs >= stubLimit ||
-      this.memory.isSpent(this.bytes)
-    );
+    if (this.overflow > 0) return true;
+    if (!this.holdsQueues) return false;
+    const { events, bytes } = this.limit;
+    const isFull = this.fresh >= events || this.bytes >= bytes || this.stubs >= stubLimit;
+    return isFull || this.memory.isSpent(this.bytes);
   }
 
   /** Puts an event on disk instead of into its lane. */
@@ -368,7 +366,7 @@ export class Spill {
     const now = this.known.get(event.view)?.form;
     // The manifest that wrote a deletion that was found may have stored more of the object.
     const body = type === "Deleted" && flags.finalStateUnknown && now && size > 0 ? now.atMost(written) : written;
-    if (!now || type === "Scheduled" || form === now.ofEvents) return { ...event, body, size, isUnselected: false };
+    if (!now || event.kind === "tick" || form === now.ofEvents) return { ...event, body, size, isUnselected: false };
     // A dead letter that was put back is delivered whatever the manifest selects by now.
     const isUnselected = (!replayed || flags.reason === "edited") && !now.selects(event, form);
     const loaded = { ...event, body, size, isUnselected, form: now.ofEvents };

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Checkpoint } from "../../journal/checkpoint.ts";
-import { rowsInATurn } from "../../journal/spill-by-turns.ts";
+import { type Checkpoint, rowsInATurn } from "../../journal/checkpoint.ts";
 
 /** Events and keys that wait on disk. */
 interface RowsOnDisk {

@@ -15,8 +15,9 @@ export function fleetLetters(
   of: () => ReadonlyMap<number, DeadLetters>,
   elsewhere: (slot: number) => string | undefined,
 ): DeadLetterService {
+  const slotOf = (id: string) => Number(/^(\d{1,4})-\d{1,15}$/.exec(id)?.[1]);
   const place = (id: string): { id: string; slot: number; letters: DeadLetters } => {
-    const slot = Number(/^(\d{1,4})-\d{1,15}$/.exec(id)?.[1]);
+    const slot = slotOf(id);
     const letters = of().get(slot);
     if (letters) return { id, slot, letters };
     const owner = elsewhere(slot);
@@ -33,8 +34,8 @@ export function fleetLetters(
       own.map(({ id }) => id),
     ]);
   return {
-    async list({ after, function: name }) {
-      const from = after === undefined ? undefined : place(after);
+    async list({ after, function: name, isPart = false }) {
+      const from = after === undefined ? undefined : isPart ? { slot: slotOf(after) } : place(after);
       const found: DeadLetterSummary[] = [];
       for (const [slot, letters] of [...of()].toSorted(([a], [b]) => a - b)) {
         if (from && slot < from.slot) continue;

@@ -1,7 +1,7 @@
 import { WatchfireError } from "../../base/errors.ts";
 import type { Sharding } from "../../engine/state/sharding.ts";
+import { Unwritten } from "../../lease/elector.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
-import { Unwritten } from "../../lease/unwritten.ts";
 import { shardingsIn, shardingsNote } from "../../migrate/location.ts";
 
 /** Timeout of one request, in milliseconds. */

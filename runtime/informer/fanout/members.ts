@@ -98,7 +98,8 @@ export class Members {
 
   /** Whether any member wants changes of objects in a namespace. */
   want(namespace: string): boolean {
-    return this.members.some(({ subscriber }) => subscriber.wants?.(namespace) ?? true);
+    for (const { subscriber } of this.members) if (subscriber.wants?.(namespace) ?? true) return true;
+    return false;
   }
 
   /** Iterates over the members' positions. */
@@ -206,7 +207,7 @@ export class Members {
    */
   untilFree(): Promise<void> | undefined {
     if (!this.isAnyoneCongested()) {
-      this.bystanders.forgetNotified();
+      this.bystanders.recentlyNotified.clear();
       return undefined;
     }
     const waits = this.members.map(({ covered, subscriber }) => (covered ? subscriber.congested : undefined));

@@ -46,6 +46,20 @@ export interface SourceStatus {
   readonly resourceVersion?: ResourceVersion | undefined;
   readonly lastByteAgeMs?: number | undefined;
   readonly lastBookmarkAgeMs?: number | undefined;
+  /** Milliseconds since the last live change. Absent before the first. */
+  readonly lastEventAgeMs?: number | undefined;
+  /** Bytes of the live changes so far. */
+  readonly receivedBytes?: number | undefined;
+  /** The last complete list. Absent if no list was needed. */
+  readonly lastList?:
+    | {
+        readonly ageMs: number;
+        readonly items: number;
+        readonly tookMs: number;
+        /** Why its subscribers needed it, in words. */
+        readonly why: string;
+      }
+    | undefined;
   readonly subscribers: number;
   /** Number of namespaces that the server was asked to leave out, because no subscriber wants their changes; absent if zero. */
   readonly leftOut?: number | undefined;

@@ -13,8 +13,8 @@ const none = (): Counts => ({ Added: 0, Modified: 0, Deleted: 0 });
 export class SkipIndex {
   private readonly groups = new Map<AskedField, Group>();
   private readonly places = new Map<Subscriber, Bystander>();
-  /** Subscribers that received a change since `forgetTold`. */
-  private readonly notified = new Set<Subscriber>();
+  /** Subscribers that received a change since it was cleared. Changes that skipped the others fill no queue. */
+  readonly recentlyNotified = new Set<Subscriber>();
 
   has(subscriber: Subscriber): boolean {
     return this.places.has(subscriber);
@@ -27,7 +27,7 @@ export class SkipIndex {
     const bystander = group.add(subscriber, skipRule);
     this.places.set(subscriber, bystander);
     // The change during which it is added was delivered to it.
-    this.notified.add(subscriber);
+    this.recentlyNotified.add(subscriber);
     subscriber.passedBy?.(bystander);
   }
 
@@ -36,7 +36,7 @@ export class SkipIndex {
     const bystander = this.places.get(subscriber);
     if (!bystander) return;
     this.places.delete(subscriber);
-    this.notified.delete(subscriber);
+    this.recentlyNotified.delete(subscriber);
     const { field } = bystander.skipRule;
     const group = this.groups.get(field);
     group?.delete(bystander);
@@ -48,20 +48,11 @@ export class SkipIndex {
     for (const bystander of this.places.values()) bystander.end();
     this.places.clear();
     this.groups.clear();
-    this.notified.clear();
+    this.recentlyNotified.clear();
   }
 
   change(change: Change): void {
-    for (const group of this.groups.values()) group.change(change, this.notified);
-  }
-
-  /** Subscribers that received a change since `forgetTold`. Changes that skipped the others fill no queue. */
-  get recentlyNotified(): Iterable<Subscriber> {
-    return this.notified;
-  }
-
-  forgetNotified(): void {
-    this.notified.clear();
+    for (const group of this.groups.values()) group.change(change, this.recentlyNotified);
   }
 }
 

@@ -86,7 +86,7 @@ export interface Subscriber {
    * Changes that no subscriber wants may be omitted by the server; those that are sent reach every subscriber. Default: it wants
    * every change.
    */
-  wants?(namespace: string): boolean;
+  readonly wants?: ((namespace: string) => boolean) | undefined;
   /** A live change, in the source's order. Changes from before `resumeFrom` may be delivered; the subscriber drops them. */
   change(change: Change): void;
   /**

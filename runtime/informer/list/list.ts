@@ -1,14 +1,13 @@
-import type { Clock } from "../../base/clock.ts";
 import { type ResourceVersion, resourceVersion as toResourceVersion } from "../../base/resource-version.ts";
 import { abortable } from "../../kube/abortable.ts";
 import { ApiError, readApiError, readLimited } from "../../kube/api-error.ts";
-import type { KubeTransport } from "../../kube/transport.ts";
 import type { ObjectIdentity } from "../fanout/source-spec.ts";
 import type { Change } from "../scan/change.ts";
 import { BadList, type ListEnvelope, ListSplitter } from "../scan/list-splitter.ts";
 import { ObjectScanner } from "../scan/object-scan.ts";
 import { TimeSlice } from "../scan/value-reader.ts";
 import { SessionEnded } from "../stream/failure.ts";
+import type { InformerRequest } from "../stream/session.ts";
 import { beginningOf, excerptLength, foreignAnswer } from "../stream/session.ts";
 
 /** client-go's page size (`pager.go`): a page of Pods is two to five megabytes. */
@@ -16,18 +15,9 @@ const pageSize = 500;
 /** Time limit of a page, or of an unpaged list of everything, in milliseconds. */
 const pageTimeoutMs = 300_000;
 
-/** Start of a list: consistent by default, or at least as new as a resourceVersion. Never "0", which may go back in time. */
-type ListFrom = { readonly notOlderThan?: ResourceVersion | undefined };
-
-interface ListOptions {
-  readonly transport: KubeTransport;
-  readonly clock: Clock;
-  readonly path: string;
-  /** The selectors. */
-  readonly query: Readonly<Record<string, string | undefined>>;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly identity: ObjectIdentity;
-  readonly from: ListFrom;
+interface ListOptions extends InformerRequest {
+  /** Its start: consistent by default, or at least as new as a resourceVersion. Never "0", which may go back in time. */
+  readonly from: { readonly notOlderThan?: ResourceVersion | undefined };
   /** False: everything in one response, because continue tokens expire faster than pages can be read. */
   readonly paged: boolean;
   readonly signal: AbortSignal;

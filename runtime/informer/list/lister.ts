@@ -1,24 +1,19 @@
-import { type Clock, pause, type Random } from "../../base/clock.ts";
-import { isNewer, isUpTo, type ResourceVersion } from "../../base/resource-version.ts";
+import { pause } from "../../base/clock.ts";
+import { isNewer, isUpTo, predecessor, type ResourceVersion } from "../../base/resource-version.ts";
 import type { Resource } from "../../kube/resource.ts";
-import type { KubeTransport } from "../../kube/transport.ts";
-import type { WatchObserver } from "../fanout/observer.ts";
-import type { SourceSpec } from "../fanout/source-spec.ts";
-import type { Subscriber } from "../fanout/subscriber.ts";
+import type { ListReason, Subscriber } from "../fanout/subscriber.ts";
+import type { Change } from "../scan/change.ts";
 import { Connection } from "../stream/connection.ts";
 import { type Ending, endingOf, SessionEnded } from "../stream/failure.ts";
-import type { HealthReporter, InformerHealth } from "../stream/informer-health.ts";
-import type { ConnectionStats, Liveness } from "../stream/liveness.ts";
+import type { HealthReporter } from "../stream/informer-health.ts";
+import type { ConnectionStats } from "../stream/liveness.ts";
 import type { SessionHistory } from "../stream/next-step.ts";
 import { causesOf, type RetryCause, RetryState } from "../stream/retry-state.ts";
-import type { Semaphore } from "../stream/semaphore.ts";
-import type { ServedKind } from "../stream/served-kind.ts";
-import type { OpenStream } from "../stream/stream.ts";
+import type { InformerParts, OpenStream } from "../stream/stream.ts";
 import { secondOpinionMs } from "./diff.ts";
-import { InitialEvents } from "./initial-events.ts";
 import type { ListSemaphore } from "./list-semaphore.ts";
 import { type Applicant, Listing } from "./listing.ts";
-import { PagedList } from "./paged-list.ts";
+import { HeldChanges, PagedList } from "./paged-list.ts";
 
 /**
  * Longest pause within initial events, and their longest total duration, in milliseconds. Beyond either they count as endless:
@@ -48,17 +43,8 @@ export interface Handover {
   readonly openStream: OpenStream | undefined;
 }
 
-interface ListerParts {
-  readonly spec: SourceSpec;
-  readonly transport: KubeTransport;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly observer: WatchObserver;
-  readonly health: InformerHealth;
-  readonly liveness: Liveness;
-  readonly kind: ServedKind;
+interface ListerParts extends InformerParts {
   readonly listSlots: ListSemaphore;
-  readonly turnstile: Semaphore;
   /** Aborts when the source stops. */
   readonly signal: AbortSignal;
   /** Returns the newest resourceVersion known to any subscriber of the source. */
@@ -303,13 +289,12 @@ export class Lister {
     const { clock } = this.parts;
     const { listing, resource, over, notOlderThan } = reading;
     const complete = Promise.withResolvers<Ending>();
-    let running = true;
     const initial = new InitialEvents((change) => listing.item(change));
     const connection: Connection = new Connection(this.parts, {
       resource,
       from: undefined,
       notOlderThan,
-      idleMs: () => (running ? initialIdleMs : undefined),
+      initialIdleMs,
       // With a position in its future, the server would be silent here as well.
       opened: () => notOlderThan !== undefined && this.parts.resumed(resource),
       sink: {
@@ -318,7 +303,6 @@ export class Lister {
           if (!initialEnd) return;
           const at = initial.listVersion(marked);
           if (at === undefined) throw new SessionEnded({ type: "unmarked" });
-          running = false;
           complete.resolve(stopped);
           this.complete(reading, at, { connection, resource, held: initial.held.take(), marked });
         },
@@ -369,12 +353,14 @@ export class Lister {
     const rewinds = listing.applicants.some(({ reason }) => reason === "rv-rewind");
     if (!rewinds) this.assertNew(reading, at);
     assertGoesOn(reading, at);
+    const why = whyListed(listing.applicants);
     const { counted, held, fault } = listing.end(at);
     const now = clock.monotonic();
     this.lists++;
     this.listedAtMs = now;
     this.unversioned = false;
     this.setbacks.worked();
+    health.lastList = { at: now, items: listing.items, tookMs: now - began, why };
     observer.listed(spec, listing.items, now - began);
     if (held.length > 0) health.reconnected(doubt.cause);
     this.waiting.push(...held.map((applicant) => ({ ...applicant, dueAt: now + secondOpinionMs })));
@@ -454,5 +440,47 @@ function assertGoesOn({ floor, listing }: ListInProgress, at: ResourceVersion): 
   if (coversAll && listing.provesRewind(at)) throw new SessionEnded({ type: "closed", by: "rewind" });
 }
 
+const reasons: Readonly<Record<ListReason, string>> = {
+  initial: "a function began to read it",
+  relist: "the server no longer had the changes since the last connection",
+  "rv-rewind": "the server's resourceVersions went back",
+  "crd-removed": "the kind was removed",
+};
+
+/** Describes why a list was read: the reasons of its subscribers. */
+const whyListed = (applicants: readonly Applicant[]): string =>
+  [...new Set(applicants.map(({ reason }) => reasons[reason]))].join("; ");
+
 /** Ending of a list that every subscriber has, or that no subscriber waits for. */
 const stopped: Ending = { type: "closed", by: "stop" };
+
+/**
+ * First part of a WatchList: ADDED events for the existing objects in no order of resourceVersion, then a bookmark that marks
+ * their end. A busy resource's live events are interleaved before that mark. They are held back, because a list has one entry per
+ * object; the list then ends just before the first of them.
+ */
+class InitialEvents {
+  /** Live events received before the end mark. */
+  readonly held = new HeldChanges();
+  private readonly item: (change: Change) => void;
+
+  /** @param item called for each existing object. */
+  constructor(item: (change: Change) => void) {
+    this.item = item;
+  }
+
+  /** Throws SessionEnded if more live events than can be held precede the end mark. */
+  change(change: Change): void {
+    if (change.type === "Added" && !this.held.first) this.item(change);
+    else if (!this.held.add(change)) throw new SessionEnded({ type: "unmarked" });
+  }
+
+  /**
+   * Returns the resourceVersion of the list that ends at a mark with `marked`; `undefined` if live events were held and the
+   * resourceVersion before the first cannot be computed.
+   */
+  listVersion(marked: ResourceVersion): ResourceVersion | undefined {
+    const { first } = this.held;
+    return first ? predecessor(first.meta.resourceVersion) : marked;
+  }
+}

@@ -233,15 +233,6 @@ export class EnvelopeScanner {
     return true;
   }
 
-  /** The object's span; empty if the event has no object. */
-  get objectStart(): number {
-    return this.object.start;
-  }
-
-  get objectEnd(): number {
-    return this.object.end;
-  }
-
   /** Whether the scanned bookmark ends the initial events. `bytes` are those of the scan. */
   endsInitialEvents(bytes: Buffer): boolean {
     const { annotationsStart, annotationsEnd } = this.object;

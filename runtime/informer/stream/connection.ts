@@ -2,7 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { ResourceVersion } from "../../base/resource-version.ts";
 import { type Resource, resourcePath } from "../../kube/resource.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
-import { allBut } from "../fanout/shard-selector.ts";
+import { namespaceHash } from "../../slots/rendezvous.ts";
 import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "../fanout/source-spec.ts";
 import type { Change } from "../scan/change.ts";
 import type { Ending } from "./failure.ts";
@@ -34,8 +34,8 @@ interface ConnectionOptions {
   readonly notOlderThan?: ResourceVersion | undefined;
   /** Namespaces that the server is asked to leave out, because nobody needs their changes. Default: empty. */
   readonly without?: ReadonlySet<string>;
-  /** Overrides the allowed silence that the source has learnt, in milliseconds, while it returns a number. */
-  readonly idleMs?: () => number | undefined;
+  /** The allowed silence until the end of the initial events, in milliseconds. Default: the one that the source has learnt. */
+  readonly initialIdleMs?: number;
   /** Called when the server has accepted the watch. */
   readonly opened?: () => void;
 }
@@ -54,15 +54,17 @@ export class Connection {
   private readonly timeoutSeconds: number;
   private readonly began: number;
   private sink: Sink;
+  private initialIdleMs: number | undefined;
   private bookmarks = 0;
   private accepted = false;
 
   constructor(parts: ConnectionParts, options: ConnectionOptions) {
-    const { resource, sink, from, notOlderThan, without = none, idleMs, opened } = options;
+    const { resource, sink, from, notOlderThan, without = none, opened } = options;
     const { spec, transport, clock, liveness } = parts;
     this.parts = parts;
     this.sink = sink;
     this.without = without;
+    this.initialIdleMs = options.initialIdleMs;
     this.began = clock.monotonic();
     const timeoutSeconds = liveness.nextTimeoutSeconds();
     this.timeoutSeconds = timeoutSeconds;
@@ -83,9 +85,9 @@ export class Connection {
       headers: acceptHeader(spec, "watch"),
       identity: new ObjectIdentity(resource, spec.representation),
       timeoutMs: timeoutSeconds * 1000,
-      idleMs: (events) => idleMs?.() ?? liveness.idleMs(timeoutSeconds, events),
+      idleMs: (events) => this.initialIdleMs ?? liveness.idleMs(timeoutSeconds, events),
       // A proxy's heartbeats do not excuse missing initial events.
-      spaceEndsSilence: () => idleMs?.() === undefined,
+      spaceEndsSilence: () => this.initialIdleMs === undefined,
       congested: () => this.sink.congested,
       opened: () => {
         this.accepted = true;
@@ -93,7 +95,8 @@ export class Connection {
       },
       change: (change) => this.sink.change(change),
       bookmark: (resourceVersion, initialEnd) => {
-        if (!initialEnd) {
+        if (initialEnd) this.initialIdleMs = undefined;
+        else {
           this.bookmarks++;
           liveness.bookmark();
         }
@@ -136,3 +139,31 @@ const none: ReadonlySet<string> = new Set();
 
 /** Discards everything: it replaces a receiver that has left. */
 const nobody: Sink = { change() {}, bookmark() {}, congested: undefined };
+
+const field = "object.metadata.namespace";
+/** The first number after the largest hash. */
+const end = 2n ** 64n;
+
+/**
+ * Returns a `shardSelector` (KEP-5866) that selects all objects except those of some namespaces, as the ranges of hashes between
+ * theirs. Each excluded hash is one of 2^64, so no other namespace is left out, however a server interprets the selector. Returns
+ * "" if no namespace is given.
+ */
+export function allBut(namespaces: Iterable<string>): string {
+  const hashes = [...new Set([...namespaces].map(hashOf))].sort((a, b) => (a < b ? -1 : 1));
+  if (hashes.length === 0) return "";
+  const starts = [0n, ...hashes.map((hash) => hash + 1n)];
+  return [...hashes, end]
+    .flatMap((to, index) => {
+      const from = starts[index] ?? end;
+      return from < to ? [`shardRange(${field},'${hex(from)}','${hex(to)}')`] : [];
+    })
+    .join("||");
+}
+
+function hashOf(namespace: string): bigint {
+  const { high, low } = namespaceHash(namespace);
+  return (BigInt(high) << 32n) | BigInt(low);
+}
+
+const hex = (hash: bigint): string => `0x${hash.toString(16).padStart(16, "0")}`;

@@ -66,6 +66,12 @@ export class InformerHealth {
   received: ResourceVersion | undefined;
   lastByteAt: number | undefined;
   bookmarkAt: number | undefined;
+  /** When the last live change was received, in monotonic milliseconds. */
+  eventAt: number | undefined;
+  /** Bytes of the live changes. */
+  receivedBytes = 0;
+  /** The last complete list; `at` in monotonic milliseconds. */
+  lastList: { readonly at: number; readonly items: number; readonly tookMs: number; readonly why: string } | undefined;
 
   constructor(spec: SourceSpec, clock: Clock, observer: WatchObserver) {
     this.spec = spec;
@@ -124,6 +130,14 @@ export class InformerHealth {
       resourceVersion: this.received,
       lastByteAgeMs: age(this.lastByteAt),
       lastBookmarkAgeMs: age(this.bookmarkAt),
+      lastEventAgeMs: age(this.eventAt),
+      receivedBytes: this.receivedBytes,
+      lastList: this.lastList && {
+        ageMs: Math.round(now - this.lastList.at),
+        items: this.lastList.items,
+        tookMs: Math.round(this.lastList.tookMs),
+        why: this.lastList.why,
+      },
       subscribers,
       awayMs: age(this.leftAt),
       reconnects: this.reconnects,

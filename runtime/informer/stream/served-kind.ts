@@ -1,7 +1,7 @@
 import { type Clock, pause, type Random } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import { abortable } from "../../kube/abortable.ts";
-import type { DefinedKind } from "../../kube/cluster-facts.ts";
+import { type DefinedKind, type DefinitionPresence, definitionPresence } from "../../kube/cluster-facts.ts";
 import { assertIn, assertWatchable, type Discovery, splitApiVersion } from "../../kube/discovery.ts";
 import type { Resource } from "../../kube/resource.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
@@ -9,7 +9,6 @@ import type { WatchObserver } from "../fanout/observer.ts";
 import type { SourceSpec } from "../fanout/source-spec.ts";
 import { endingOf } from "./failure.ts";
 import type { HealthReporter, InformerHealth } from "./informer-health.ts";
-import { Removal } from "./removal.ts";
 import { causesOf, degradedMs, type RetryCause, RetryState } from "./retry-state.ts";
 
 /**
@@ -160,5 +159,51 @@ export class ServedKind {
   private get definedKind(): DefinedKind {
     const { apiVersion, kind } = this.parts.spec;
     return { group: splitApiVersion(apiVersion).group, kind, plural: this.plural };
+  }
+}
+
+/**
+ * How long a definition must be absent to count as removed, with its objects, in milliseconds: one that is replaced is gone only
+ * for a moment.
+ */
+const certainMs = 60_000;
+const recheckMs = 20_000;
+
+/**
+ * Decides whether a kind that is no longer served was removed with its objects. Two checks a minute apart must both find no
+ * CustomResourceDefinition. Any other result (it exists, it cannot be read, the server does not answer) is no proof.
+ */
+class Removal {
+  private readonly transport: KubeTransport;
+  private readonly clock: Clock;
+  private absentSince: number | undefined;
+  private lookedAt = Number.NEGATIVE_INFINITY;
+  private reported = false;
+
+  constructor(transport: KubeTransport, clock: Clock) {
+    this.transport = transport;
+    this.clock = clock;
+  }
+
+  /** Checks, if a check is due. @returns true once per removal, when it is certain. */
+  async certain(of: DefinedKind): Promise<boolean> {
+    const now = this.clock.monotonic();
+    if (this.reported || now - this.lookedAt < recheckMs) return false;
+    this.lookedAt = now;
+    const presence: DefinitionPresence = await definitionPresence(this.transport, of).catch(() => "unknown");
+    if (presence !== "absent") {
+      this.absentSince = undefined;
+      return false;
+    }
+    this.absentSince ??= now;
+    this.reported = now - this.absentSince >= certainMs;
+    return this.reported;
+  }
+
+  /** Records that the kind is served. */
+  served(): void {
+    this.absentSince = undefined;
+    this.reported = false;
+    this.lookedAt = Number.NEGATIVE_INFINITY;
   }
 }

@@ -17,13 +17,17 @@ const refusalMs = 10_000;
  */
 const pageMs = 1000;
 
-interface SessionOptions {
+/** The request of a list or a watch. */
+export interface InformerRequest {
   readonly transport: KubeTransport;
   readonly clock: Clock;
   readonly path: string;
   readonly query: Readonly<Record<string, string | undefined>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly identity: ObjectIdentity;
+}
+
+interface SessionOptions extends InformerRequest {
   readonly timeoutMs: number;
   /** Returns the silence allowed after so many events, in milliseconds. */
   idleMs(events: number): number;
@@ -174,11 +178,11 @@ export class Session {
     const type = changeTypes[scanner.type];
     if (type !== undefined && Object.hasOwn(changeTypes, scanner.type)) return this.change(type, bytes, receivedAt);
     if (scanner.type === "ERROR") {
-      const error = parseStatus(bytes.toString("utf8", scanner.objectStart, scanner.objectEnd), 500);
+      const error = parseStatus(bytes.toString("utf8", scanner.object.start, scanner.object.end), 500);
       return this.stop({ type: "refused", error, inStream: true });
     }
     if (scanner.type !== "BOOKMARK") return this.poison(`an event has the unknown type ${scanner.type.slice(0, 32)}`);
-    if (scanner.objectEnd === 0) return this.poison("a bookmark has no object");
+    if (scanner.object.end === 0) return this.poison("a bookmark has no object");
     const { resourceVersion, kind } = scanner.object;
     const { identity } = this.options;
     if (identity.refusesBookmark(kind)) {
@@ -190,10 +194,10 @@ export class Session {
   }
 
   private change(type: Change["type"], bytes: Buffer, receivedAt: number): boolean {
-    const { objectStart, objectEnd, object } = this.scanner;
-    if (objectEnd === 0) return this.poison("an event has no object");
+    const { object } = this.scanner;
+    if (object.end === 0) return this.poison("an event has no object");
     const { identity } = this.options;
-    const body = identity.bodyOf(object, bytes, objectStart, objectEnd);
+    const body = identity.bodyOf(object, bytes, object.start, object.end);
     if (!body) {
       const expected = `${identity.apiVersion} ${identity.kind}`;
       return this.unsupported(`the server sends ${object.apiVersion} ${object.kind} instead of ${expected}`);
@@ -201,7 +205,7 @@ export class Session {
     if (object.resourceVersion === "" || object.name === "") {
       return this.poison("an event's object has no name or no resourceVersion");
     }
-    const members = identity.membersOf(object, objectStart);
+    const members = identity.membersOf(object, object.start);
     this.options.change({ type, meta: object.meta(), body, members, receivedAt });
     return this.ending === undefined;
   }

@@ -35,7 +35,8 @@ export interface OpenStream {
 /** Why the server's newest resourceVersion is or will be requested. */
 export type StaleSuspicion = "resumed" | "older-bookmark" | "silent" | "broken";
 
-export interface StreamParts {
+/** The parts that an informer's lister and its streams share. */
+export interface InformerParts {
   readonly spec: SourceSpec;
   readonly transport: KubeTransport;
   readonly clock: Clock;
@@ -45,6 +46,9 @@ export interface StreamParts {
   readonly liveness: Liveness;
   readonly kind: ServedKind;
   readonly turnstile: Semaphore;
+}
+
+export interface StreamParts extends InformerParts {
   readonly unwanted: SkipSet;
   /** Milliseconds since the source's last complete list. */
   sinceListMs(): number;
@@ -197,6 +201,8 @@ export class Stream implements Sink {
     this.accept();
     this.account(change.meta.namespace);
     this.members.change(change);
+    this.parts.health.eventAt = change.receivedAt;
+    this.parts.health.receivedBytes += change.body.length;
     this.parts.observer.received(this.parts.spec, change.type, change.body.length);
     this.advance(change.meta.resourceVersion);
   }

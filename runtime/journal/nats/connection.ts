@@ -1,12 +1,36 @@
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import type { JetStreamClient, JetStreamManager, StreamConfig, StreamInfo } from "@nats-io/jetstream";
 import type { ObjectStore } from "@nats-io/obj";
 import type { Authenticator, NatsConnection } from "@nats-io/transport-node";
 import { WatchfireError } from "../../base/errors.ts";
 import { otherCluster } from "../cluster.ts";
 import { connectFault, isStatus, natsFault, status } from "./fault.ts";
-import { identityCheck } from "./identity.ts";
-import { assertKeeps } from "./limits.ts";
+
+/** Which messages of a subject a stream must keep: all of a log and of objects, only the last of bodies. */
+type Keeps = "all" | "last";
+
+/**
+ * Refuses a stream whose limits would delete messages that nothing has replaced. Such a stream was created or changed by hand.
+ * Limits that refuse new messages are allowed.
+ * @throws WatchfireError WF_CHECKPOINT_NATS_FORGETS
+ */
+function assertKeeps(config: StreamConfig, keeps: Keeps): void {
+  const { name, retention, discard, max_age, max_msgs, max_bytes, max_msgs_per_subject } = config;
+  const found = {
+    ...(retention !== "limits" && { retention }),
+    ...(max_age > 0 && { max_age: `${max_age / 1e9}s` }),
+    ...(max_msgs >= 0 && discard !== "new" && { max_msgs, discard }),
+    ...(max_bytes >= 0 && discard !== "new" && { max_bytes, discard }),
+    // The limit of a subject deletes its oldest message whatever `discard` says.
+    ...(max_msgs_per_subject > 0 && keeps === "all" && { max_msgs_per_subject }),
+  };
+  const limits = Object.entries(found).map(([key, value]) => `${key}: ${value}`);
+  if (limits.length === 0) return;
+  const what = `the stream ${name} has ${limits.join(", ")}`;
+  throw new WatchfireError("WF_CHECKPOINT_NATS_FORGETS", { what });
+}
 
 /** Timeout of one request, in milliseconds. A cluster takes about as long to elect a new leader. */
 export const requestMs = 5_000;
@@ -335,3 +359,24 @@ function authenticatorOf({ transport }: Client, file: string): Authenticator {
 const unlessAbsent = (error: unknown): undefined => {
   if (!isStatus(error, status.streamNotFound)) throw error;
 };
+
+/** The name that Node checks a certificate against by default. The client sets no name for a server given by its address. */
+const unnamed = "localhost";
+
+/**
+ * Returns the certificate check for `tls.connect`. The certificate of a server given by name must be valid for that name. For a
+ * server given by address, the certificate must be valid for one of the given addresses, where Node would check `localhost`.
+ * @param servers such as `tls://10.0.0.1:4222`
+ */
+export function identityCheck(servers: readonly string[]): typeof checkServerIdentity {
+  const hosts = servers.map(hostOf).filter((host) => host === unnamed || isIP(host) !== 0);
+  return (name: string, certificate: PeerCertificate) => {
+    if (name !== unnamed || hosts.length === 0) return checkServerIdentity(name, certificate);
+    const faults = hosts.map((host) => checkServerIdentity(host, certificate));
+    return faults.includes(undefined) ? undefined : faults[0];
+  };
+}
+
+/** Returns the name or address of a server, without the brackets of IPv6. */
+const hostOf = (server: string): string =>
+  new URL(server.includes("://") ? server : `nats://${server}`).hostname.replace(/^\[|\]$/g, "");

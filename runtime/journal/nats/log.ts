@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Clock, pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
-import { type Fence, fenceSchema } from "../../lease/fence.ts";
+import { type Fence, fenceSchema } from "../../lease/lease-record.ts";
 import { pack, unpack } from "../memory/packing.ts";
 import { ackMs, type Nats, requestMs } from "./connection.ts";
 import { corrupt, isStatus, isUnheard, natsFault, status } from "./fault.ts";

@@ -1,10 +1,11 @@
 import type { Clock } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
-import { type FenceOptions, isOutrun } from "../../lease/fence.ts";
+import { type FenceOptions, isOutrun } from "../../lease/lease-record.ts";
+import type { KnownBody } from "../batch.ts";
 import { notThere, type PreviousEnd } from "../journal.ts";
-import { MemoryDisk } from "../memory/journal.ts";
+import { MemoryDisk, MemoryJournal } from "../memory/journal.ts";
 import { applyEntry } from "../memory/log-entry.ts";
-import type { JetstreamBodies } from "./bodies.ts";
+import { JetstreamBodies, stateOf } from "./bodies.ts";
 import type { Nats } from "./connection.ts";
 import { natsFault } from "./fault.ts";
 import { fenced, JetstreamLog, type LastMessage, type Note, rewound } from "./log.ts";
@@ -91,10 +92,12 @@ export async function takeSlot(
   throw new WatchfireError("WF_CHECKPOINT_FENCED", { what: "other replicas open its subject on NATS again and again" });
 }
 
-type SlotReadOptions = Pick<SlotOptions, "nats" | "slot" | "clock">;
-
 /** Reads a slot without changing it. @throws WatchfireError of the checkpoint section */
-export async function readSlot({ nats, slot, clock }: SlotReadOptions): Promise<MemoryDisk> {
+export async function readSlot({
+  nats,
+  slot,
+  clock,
+}: Pick<SlotOptions, "nats" | "slot" | "clock">): Promise<MemoryDisk> {
   const disk = new MemoryDisk();
   const log = new JetstreamLog(nats, clock, slot);
   try {
@@ -161,4 +164,32 @@ async function readAll(
   bodies.drop(gone.map(([view, key]) => bodies.subject(view, key)));
   for (const view of views) if (!disk.views.has(view)) bodies.dropView(view);
   return { sizes: { snapshot: size, log: bytes, messages }, objects };
+}
+
+/** Size of the cache of bodies, in bytes. Each body is read once. */
+const cacheBytes = 1024 * 1024;
+
+/** The contents of a slot at one moment, read without changing it. Its owner may continue meanwhile. */
+export class SlotCopy extends MemoryJournal {
+  private readonly bodies: JetstreamBodies;
+
+  private constructor(disk: Awaited<ReturnType<typeof readSlot>>, bodies: JetstreamBodies) {
+    super(disk);
+    this.bodies = bodies;
+  }
+
+  /** @throws WatchfireError of the checkpoint section */
+  static async read(nats: Nats, slot: string, clock: Clock): Promise<SlotCopy> {
+    const disk = await readSlot({ nats, slot, clock });
+    return new SlotCopy(disk, new JetstreamBodies(nats, clock, slot, cacheBytes));
+  }
+
+  /** Returns the stored body if it still belongs to the state that was read. */
+  override async body(view: number, key: string): Promise<KnownBody | undefined> {
+    const known = this.state.views.get(view)?.known.get(key);
+    if (!known?.body) return undefined;
+    const found = await this.bodies.get(this.bodies.subject(view, key));
+    if (found?.state === stateOf(known)) return { bytes: found.bytes, isOlder: known.bodyIsOlder === true };
+    return found && known.bodyIsOlder ? { bytes: found.bytes, isOlder: true } : undefined;
+  }
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { WatchfireError } from "../../base/errors.ts";
-import { type Fence, fenceSchema } from "../../lease/fence.ts";
+import { type Fence, fenceSchema } from "../../lease/lease-record.ts";
 import { MemoryDisk } from "../memory/journal.ts";
 import { applyEntry } from "../memory/log-entry.ts";
 import { framesOf, unpack } from "../memory/packing.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
-import { type Fence, type FenceOptions, isOutrun, isSame } from "../../lease/fence.ts";
+import { type Fence, type FenceOptions, isOutrun, isSame } from "../../lease/lease-record.ts";
 import { emptyEntries, type JournalEntries, type KnownWrite } from "../batch.ts";
 import { notThere, type PreviousEnd, type SharedJournal } from "../journal.ts";
 import { MemoryDisk, MemoryJournal } from "../memory/journal.ts";

@@ -16,7 +16,7 @@ import { assertFilled, assertWritable, fileBehind, filesOf, makeDatabase } from 
 import { SqliteKnown } from "./known.ts";
 import { SqliteLock } from "./lock.ts";
 import { SqliteLog } from "./log.ts";
-import { frameHeaderBytes, logLengthOf } from "./log-length.ts";
+import { frameHeaderBytes, logLengthOf } from "./log-thread.ts";
 import { assertOurs, takeOver } from "./schema.ts";
 import { readState } from "./state.ts";
 import { emptyLog, rewriteIfEmpty, SqliteUpkeep } from "./upkeep.ts";

@@ -142,18 +142,28 @@ export function requeueOf(returned: unknown): number {
   return -1;
 }
 
-/** Returns the frames of the current stack below `callee`. */
-export function framesBelow(callee: (...args: never[]) => unknown): string {
+/** A captured stack. V8 formats it when it is read, which took 9 % of the isolate's time at one call an event. */
+export interface CapturedStack {
+  readonly stack: string;
+}
+
+/** Captures the current stack below `callee`. */
+export function stackBelow(callee: (...args: never[]) => unknown): CapturedStack {
   const holder = { stack: "" };
   captureStack(holder, callee);
-  const text = textOf(holder, "stack", maxStack);
+  return holder;
+}
+
+/** Returns the frames of a captured stack. */
+export function framesOf(captured: CapturedStack): string {
+  const text = textOf(captured, "stack", maxStack);
   const newline = indexOf(text, "\n");
   return newline < 0 ? "" : slice(text, newline);
 }
 
 /** Replaces the stack of an error from the parent with that of the call it answers. */
-export function withFrames(error: Error, frames: string): Error {
-  error.stack = `${error.name}: ${error.message}${frames}`;
+export function withFrames(error: Error, captured: CapturedStack): Error {
+  error.stack = `${error.name}: ${error.message}${framesOf(captured)}`;
   return error;
 }
 

@@ -2,12 +2,14 @@ import { type ErrorDescription, errorFrom } from "../../../sdk/errors.ts";
 import { type NumbersReader, parseJson, writeJson } from "../../../sdk/exact-json.ts";
 import { type AbortController, DOMException } from "./abort.guest.ts";
 import {
+  type CapturedStack,
   type ErrorText,
   errorText,
   failureText,
-  framesBelow,
+  framesOf,
   requeueOf,
   sandboxError,
+  stackBelow,
   verdictOf,
   withFrames,
 } from "./failure.guest.ts";
@@ -49,7 +51,7 @@ export interface Run extends NumbersReader {
 interface PendingCall {
   run: Run;
   operation: string;
-  frames: string;
+  captured: CapturedStack;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
 }
@@ -216,7 +218,7 @@ export const refuse = (run: Run, error: unknown): void => end(run, "unreadable",
 
 /** Ends a run that exceeded a limit. Returns the error to throw at it. */
 function overflow(run: Run, message: string, callee: (...args: never[]) => unknown): Error {
-  const error = withFrames(sandboxError(message), framesBelow(callee));
+  const error = withFrames(sandboxError(message), stackBelow(callee));
   end(run, "output", errorText(error));
   return error;
 }
@@ -236,7 +238,7 @@ function waitOf(run: Run): ErrorText {
   let newest: PendingCall | undefined;
   if (run.calls > 0) for (const id in pending) if (pending[id]?.run === run) newest = pending[id];
   return newest
-    ? { name: "Waiting", message: newest.operation, stack: newest.frames }
+    ? { name: "Waiting", message: newest.operation, stack: framesOf(newest.captured) }
     : { name: "Waiting", message: "", stack: "" };
 }
 
@@ -277,11 +279,11 @@ export function callHost(run: Run, operation: string, args: object): Promise<unk
     throw overflow(run, `${actual} ${counted} would leave at once with ${operation}, and ${most} may`, callHost);
   }
   const id = ++lastCall;
-  const frames = framesBelow(callHost);
+  const captured = stackBelow(callHost);
   run.calls++;
   noteCall(id, run.no, operation, text);
   return new PrimordialPromise((resolve, reject) => {
-    pending[id] = { run, operation, frames, resolve, reject };
+    pending[id] = { run, operation, captured, resolve, reject };
   });
 }
 
@@ -304,7 +306,7 @@ export function askHost(run: Run, operation: string, args: object): unknown {
   const answer = ask(++lastCall, run.no, operation, text);
   const result = parseJson(slice(answer, 1), run);
   if (slice(answer, 0, 1) === "1") return result;
-  throw withFrames(errorFrom(result as ErrorDescription), framesBelow(askHost));
+  throw withFrames(errorFrom(result as ErrorDescription), stackBelow(askHost));
 }
 
 /** Settles a call with the parent's answer: JSON of the result, or of an error's description. */
@@ -315,5 +317,5 @@ export function settleCall(id: number, ok: boolean, text: string): void {
   touch(call.run);
   call.run.calls--;
   if (ok) call.resolve(parseJson(text, call.run));
-  else call.reject(withFrames(errorFrom(jsonParse(text) as ErrorDescription), call.frames));
+  else call.reject(withFrames(errorFrom(jsonParse(text) as ErrorDescription), call.captured));
 }

@@ -5,6 +5,9 @@ export interface AttemptGiver {
   ended(attempt: SandboxAttempt, outcome: Outcome | Promise<Outcome>): void;
 }
 
+/** The reason of every signal. One that `abort` creates has a stack, which costs 40 us an event. */
+const ended = new DOMException("the attempt has ended", "AbortError");
+
 /** One delivery while it is in the sandbox. */
 export class SandboxAttempt {
   readonly delivery: Delivery;
@@ -68,7 +71,7 @@ export class SandboxAttempt {
   /** Aborts when the attempt ends. */
   get signal(): AbortSignal {
     this.controller ??= new AbortController();
-    if (this.isOver) this.controller.abort();
+    if (this.isOver) this.controller.abort(ended);
     return this.controller.signal;
   }
 
@@ -81,7 +84,7 @@ export class SandboxAttempt {
     if (this.enteredAt !== undefined) this.begun();
     this.over = true;
     this.done = !(outcome instanceof Promise) && outcome.type === "ok";
-    this.controller?.abort();
+    this.controller?.abort(ended);
     this.giver.ended(this, reported);
   }
 }

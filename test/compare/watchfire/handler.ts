@@ -16,10 +16,7 @@ const options = { force: true, skipUnchanged: true };
 
 export default defineReconciler<Site>(async ({ object }, { kube }) => {
   if (!object) return;
-  if (object.metadata.deletionTimestamp) {
-    await removeFinalizer(kube, object, finalizer);
-    return;
-  }
+  if (object.metadata.deletionTimestamp) return removeFinalizer(kube, object, finalizer);
   const site = await ensureFinalizer(kube, object, finalizer);
   const { image, replicas } = site.spec;
   const { name, namespace, generation } = site.metadata;

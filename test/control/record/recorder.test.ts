@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Redactor } from "../../../runtime/access/redactor.ts";
 import { Recorder } from "../../../runtime/control/record/recorder.ts";
-import { batchDelivery } from "../../../runtime/engine/batch/batch-delivery.ts";
+import { batchDelivery } from "../../../runtime/engine/batch/batching-runner.ts";
 import { type Delivery, run } from "../../../runtime/engine/delivery/delivery.ts";
 import { promisedRunner } from "../../engine/promised-runner.ts";
 import { VirtualClock } from "../../virtual-clock.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
-import { editsOnRecord } from "../../../runtime/engine/edits-on-record.ts";
+import { editsOnRecord } from "../../../runtime/engine/trigger-views.ts";
 import type { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
 import { DeadLetters } from "../../../runtime/journal/dead-letters.ts";
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { change, manifest, quiet, trigger } from "../fixture.ts";
-import { byOwner, open, type runs, withPods } from "./fixture.ts";
+import { byOwner, open, owned, pods, runs, withPods } from "./fixture.ts";
 
 const hour = 3_600_000;
 const hourly = { name: "hourly", index: 2, times: { everyMs: hour }, jitterMs: 0, missed: "Once" } as const;
@@ -69,5 +69,43 @@ describe("a schedule and a resync of a reconciler", () => {
     second.runner.deliveries.length = 0;
     await second.clock.advance(1.5 * hour);
     expect(ran(second).keys).toEqual([]);
+  });
+});
+
+describe("a trigger for all keys", () => {
+  const ofAll = {
+    ...manifest({ mode: "Reconcile" }, [
+      trigger({ matchConditions: [{ name: "on", expression: "object.spec.on" }] }),
+      pods({ type: "all" }),
+    ]),
+  };
+
+  it("runs every object that meets the conditions at each change, and says which change it was", async () => {
+    const fixture = await open({ manifest: ofAll });
+    for (const each of [put("Added", "a", 11, true), put("Added", "b", 12, false), put("Added", "c", 13, true)])
+      fixture.subscription.change(each);
+    await quiet(fixture.runner);
+    fixture.runner.deliveries.length = 0;
+    for (const each of [change("Added", "pod", 21), change("Modified", "pod", 22), change("Deleted", "pod", 23)]) {
+      fixture.pods.change(each);
+      await quiet(fixture.runner);
+      await fixture.clock.advance(1_000);
+    }
+    const why = ["Added", "Modified", "Deleted"].map((type) => `${type} pods pod`);
+    expect(runs(fixture)).toEqual(why.flatMap((cause) => [`a@11 <- ${cause}`, `c@13 <- ${cause}`]));
+  });
+
+  it("runs the keys that an earlier rule named of the object as well", async () => {
+    const first = await open({ manifest: { ...ofAll, triggers: [trigger(), byOwner] } });
+    first.subscription.change(put("Added", "a", 11, true));
+    first.pods.change(owned("Added", "pod", 21, "gone"));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    const second = await withPods(await first.restart({ manifest: ofAll }), false);
+    second.runner.deliveries.length = 0;
+    second.pods.change(owned("Modified", "pod", 22, "a"));
+    await quiet(second.runner);
+    await second.clock.advance(1_000);
+    expect(runs(second).toSorted()).toEqual(["a@11 <- Modified pods pod", "gone@gone <- Modified pods pod"]);
   });
 });

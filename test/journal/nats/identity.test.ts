@@ -7,8 +7,7 @@ import { join } from "node:path";
 import { type PeerCertificate, TLSSocket } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { makeCertificates } from "../../../runtime/cluster/certificates.ts";
-import { Nats } from "../../../runtime/journal/nats/connection.ts";
-import { identityCheck } from "../../../runtime/journal/nats/identity.ts";
+import { identityCheck, Nats } from "../../../runtime/journal/nats/connection.ts";
 
 /** The name that Node uses for a server without a name. */
 const unnamed = "localhost";

@@ -6,7 +6,8 @@ import { type InForce, inForceSince, type QuietParts } from "./quiet-laws.ts";
 
 /** The keys that an object wakes. */
 export function keysBy(rule: KeyRule, state: Revision): string[] {
-  const names = rule.type === "owner" ? (state.owner ? [state.owner] : []) : expressionNames(rule.expression, state);
+  const owners = state.owner ? [state.owner] : [];
+  const names = rule.type === "expression" ? expressionNames(rule.expression, state) : owners;
   return names.map((name) => `${state.namespace}/${name}`);
 }
 

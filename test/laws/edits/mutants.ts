@@ -11,7 +11,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "edits: a position is resumed under other selectors",
-    file: "runtime/engine/intake/state.ts",
+    file: "runtime/engine/intake/subscription.ts",
     edits: [["if (before !== selection) return", "if (before === undefined) return"]],
     caughtBy: "edits",
     within: { law: "selected", edits: ["labelSelector"] },
@@ -71,7 +71,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "edits: an event that waits comes in the form that it was written in",
     file: "runtime/engine/work/spill.ts",
-    edits: [['if (!now || type === "Scheduled" || form === now.ofEvents)', 'if (!now || form !== "")']],
+    edits: [['if (!now || event.kind === "tick" || form === now.ofEvents)', 'if (!now || form !== "")']],
     caughtBy: "edits",
     within: { law: "objectForm", edits: ["apiVersion"] },
   },

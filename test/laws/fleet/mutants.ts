@@ -237,7 +237,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "a list that lags is taken for a proof that the cluster was restored",
-    file: "runtime/informer/stream/rewind-proof.ts",
+    file: "runtime/informer/list/diff.ts",
     edits: [["this.contradicted !== undefined && isUpTo(this.contradicted, list)", "this.contradicted !== undefined"]],
     caughtBy: "test/engine/restored.test.ts",
   },

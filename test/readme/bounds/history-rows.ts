@@ -5,7 +5,7 @@ const historySize = 64 * 2 ** 20;
 /** The thread of SQLite with its memory: 8 MB, and the cache of its pages. */
 const threadMemory = 10 * 2 ** 20;
 
-/** The bounds of the history of runs. */
+/** The bounds of the history of runs, and of traces. */
 export function historyRows(): Bound[] {
   const [collected, characters, running, inMemory, lines] = [
     constant("history/run-history.ts", "mostCollected"),
@@ -30,7 +30,20 @@ export function historyRows(): Bound[] {
     constant("history/history-row.ts", "mostStack"),
     constant("access/call-target.ts", "mostCharacters"),
   ];
+  const [spans, batch, text] = [
+    constant("observe/traces/exporter.ts", "mostWaiting"),
+    constant("observe/traces/exporter.ts", "mostSent"),
+    constant("observe/traces/exporter.ts", "mostText"),
+  ];
+  const open = constant("observe/traces/tracer.ts", "mostOpen");
   return [
+    {
+      what: "spans that wait for the collector of traces, if one is named",
+      ofFunction: `of ${calls.n} calls an attempt`,
+      ofRuntime: `${spans.n}, and ${batch.n} on their way; each text of ${text.n} characters; ${open.n} events between two attempts`,
+      beyond: "spans are dropped, and counted; the oldest event's next attempt is in another span of the event",
+      set: [spans.of, batch.of, text.of, open.of],
+    },
     {
       what: "history of runs and log lines",
       ofFunction: "the largest one's oldest rows are deleted first",

@@ -44,8 +44,8 @@ type Named = ReturnType<typeof constant>;
 function received(): Bound[] {
   const event = constant("informer/scan/value-reader.ts", "valueLimit");
   const [changes, bytes, lists] = [
-    constant("informer/list/held-changes.ts", "heldLimit"),
-    constant("informer/list/held-changes.ts", "heldBytesLimit"),
+    constant("informer/list/paged-list.ts", "heldLimit"),
+    constant("informer/list/paged-list.ts", "heldBytesLimit"),
     constant("informer/list/list-semaphore.ts", "defaultSlots"),
   ];
   const counted = constant("informer/fanout/skip-set.ts", "mostCounted");
@@ -479,6 +479,12 @@ function asked(): Bound[] {
     constant("console/metric-series.ts", "mostSamples"),
     constant("console/metric-series.ts", "mostFunctions"),
   ];
+  const [rated, changes, peers, answer] = [
+    constant("console/metric-series.ts", "mostSources"),
+    constant("control/access/audit-log.ts", "mostRecent"),
+    constant("console/fleet-answers.ts", "mostPeers"),
+    constant("console/fleet-link.ts", "mostAnswerBytes"),
+  ];
   return [
     {
       what: "recordings of `watchfire record`",
@@ -529,6 +535,20 @@ function asked(): Bound[] {
       ofRuntime: `of ${plotted.n} functions`,
       beyond: "the oldest are dropped; further functions are in the sum alone",
       set: [samples.of, plotted.of],
+    },
+    {
+      what: "sources whose rate the console shows, and changes that it lists",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${rated.n}, ${changes.n}`,
+      beyond: "without a rate; the oldest change is dropped, and stays in the log",
+      set: [rated.of, changes.of],
+    },
+    {
+      what: "replicas of a fleet that one asks for a page, and the answer of each",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${peers.n}, ${answer.size}`,
+      beyond: "named as silent",
+      set: [peers.of, answer.of],
     },
   ];
 }

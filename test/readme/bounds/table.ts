@@ -6,13 +6,15 @@ import { type Bound, sizeOf } from "./bound.ts";
 import type { Constant } from "./constants.ts";
 import { bounds, type Defaults } from "./rows.ts";
 
-const { cacheLimit, resources, persistence } = parse(
-  readFileSync(join(import.meta.dirname, "../../../deploy/chart/values.yaml"), "utf8"),
-) as {
-  readonly cacheLimit: string;
-  readonly resources: { readonly limits: { readonly memory: string } };
-  readonly persistence: { readonly size: string };
-};
+const chart = (file: string) => readFileSync(join(import.meta.dirname, "../../../deploy/chart", file), "utf8");
+
+const { persistence } = parse(chart("values.yaml")) as { readonly persistence: { readonly size: string } };
+const { cacheLimit, resources } = (
+  parse(chart("files/sizes.yaml")) as Record<
+    "medium",
+    { readonly cacheLimit: string; readonly resources: { readonly limits: { readonly memory: string } } }
+  >
+).medium;
 
 const bytes = (size: string): number => parseSize(size) ?? Number.NaN;
 

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { configurationSchema } from "../../schemas.ts";
-import { useData } from "../api.tsx";
-import { bytes, Ready, Table } from "../parts.tsx";
+import { get, useData } from "../api.tsx";
+import { ActionButton, bytes, Ready, Table } from "../parts.tsx";
 import { download } from "../run-event.tsx";
 
 type Configuration = z.infer<typeof configurationSchema>;
@@ -17,13 +17,15 @@ export function ConfigPage() {
         {(config) => (
           <>
             <p class="actions">
+              <ActionButton action={downloadSupport}>Download a support bundle</ActionButton>
               <button
                 type="button"
                 onClick={() => download("watchfire-config.json", `${JSON.stringify(config, null, 2)}\n`)}
               >
-                Download
+                Download the configuration
               </button>
             </p>
+            <Disk disk={config.disk} />
             <Rows caption="Versions" head="Program" rows={Object.entries(config.versions)} />
             <Rows caption="Place" head="Part" rows={Object.entries(config.place)} />
             <Rows
@@ -40,6 +42,37 @@ export function ConfigPage() {
         )}
       </Ready>
     </>
+  );
+}
+
+/** Saves what `watchfire support` writes: no code, no objects, no secrets. */
+async function downloadSupport(): Promise<string> {
+  const runtime = await get<{ takenAt: string }>("/api/support");
+  const name = `watchfire-support-${runtime.takenAt.replace(/[-:]|\.\d+/g, "")}.json`;
+  download(name, `${JSON.stringify({ takenAt: runtime.takenAt, runtime }, null, 2)}\n`);
+  return `${name} is downloaded: the runtime's state without code, objects and secrets. Read it before you send it`;
+}
+
+/** Smaller files of the data folder are left out. */
+const leastBytes = 4096;
+
+/** The data folder and its volume. */
+function Disk({ disk: { files, size, free } }: { disk: Configuration["disk"] }) {
+  const used = files.reduce((sum, file) => sum + file.bytes, 0);
+  const volume = size && free !== undefined ? { size, free, full: Math.round(100 * (1 - free / size)) } : undefined;
+  return (
+    <Rows
+      caption="Disk"
+      head="Part"
+      rows={[
+        [
+          "volume of the data folder",
+          volume ? `${volume.full} % full, ${bytes(volume.free)} of ${bytes(volume.size)} free` : "unknown",
+        ],
+        ["data folder", bytes(used)],
+        ...files.filter((file) => file.bytes >= leastBytes).map((file) => [file.name, bytes(file.bytes)] as const),
+      ]}
+    />
   );
 }
 

@@ -3,10 +3,11 @@ import type { z } from "zod";
 import type { PauseAnswer } from "../../../observe/control-api.ts";
 import type { functionDetailSchema, runSearchSchema, TriggerWay } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
-import { Limits, Rights, SourceCode } from "../function-facts.tsx";
+import { Limits, Rights, SourceCode, TimeSpent } from "../function-facts.tsx";
 import { act, Code, Confirm, Ready, total } from "../parts.tsx";
 import { RedeliverButton } from "../redeliver.tsx";
 import { letterCount } from "../replay-all.tsx";
+import { Changes, Revisions } from "../revisions.tsx";
 import { Denied, deniedId, useRights } from "../rights.tsx";
 import { SeriesPlots, useSeries } from "../series.tsx";
 import { FunctionState } from "./overview.tsx";
@@ -46,6 +47,9 @@ export function FunctionPage({ name }: { name: string }) {
                 <p class="quiet">No attempt has ended since the runtime began.</p>
               )}
             </section>
+            <TimeSpent name={name} />
+            <Revisions name={name} />
+            <Changes name={name} />
             <Limits detail={detail} />
             <Rights manifest={detail.manifest} />
             {detail.manifest && <SourceCode name={name} />}

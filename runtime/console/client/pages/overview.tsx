@@ -1,11 +1,14 @@
 import type { z } from "zod";
 import type { FunctionReport } from "../../../control/function-status/function-report.ts";
-import type { Attention, overviewSchema, ReplicaRow } from "../../schemas.ts";
+import type { Attention, FunctionRow, overviewSchema, ReplicaRow } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { age, number, Ready, Table, total, When, Words, wide, wideNumber } from "../parts.tsx";
+import { age, number, Ready, Table, took, total, When, Words, wide, wideNumber } from "../parts.tsx";
 import { Sparkline, valueText } from "../plot.tsx";
+import { Changes } from "../revisions.tsx";
+import { useIsDev } from "../rights.tsx";
 import { functionHref } from "../route.tsx";
 import { type Series, SeriesPlots, useSeries } from "../series.tsx";
+import { TypeFaults } from "./apply.tsx";
 import { SourceTable } from "./sources.tsx";
 
 type Overview = z.infer<typeof overviewSchema>;
@@ -16,14 +19,16 @@ const plotMinutes = 15;
 export function OverviewPage() {
   const loaded = useData<Overview>("/api/overview", ["functions", "runs", "sources", "dead-letters"]);
   const series = useSeries(plotMinutes);
+  const isDev = useIsDev();
   return (
     <>
       <h1>Overview</h1>
       <Ready of={loaded}>
-        {({ attention, functions, sources, role, version, replicas, holder }) => (
+        {({ attention, functions, sources, role, version, replicas, elsewhere, holder }) => (
           <>
             <Needs attention={attention} role={role} holder={holder} count={functions.length} />
-            {replicas && <Replicas replicas={replicas} />}
+            {isDev && <TypeFaults />}
+            {replicas && <Replicas replicas={replicas} elsewhere={elsewhere} />}
             {functions.length === 0 ? (
               <p>
                 <Words>
@@ -34,6 +39,7 @@ export function OverviewPage() {
               <FunctionTable functions={functions} series={series.data} />
             )}
             {series.data && functions.length > 0 && <SeriesPlots of={series.data} minutes={plotMinutes} />}
+            <Changes limit={10} />
             <SourceTable sources={sources} />
             <p class="quiet">Watchfire {version}</p>
           </>
@@ -79,18 +85,11 @@ function Needs({ attention, role, holder, count }: NeedsProps) {
   );
 }
 
-/** The replicas of a fleet. Only this one's functions are on the page. */
-function Replicas({ replicas }: { replicas: readonly ReplicaRow[] }) {
-  const others = replicas.filter(({ answers }) => !answers);
+/** The replicas of a fleet, and those whose functions are not on the page. */
+function Replicas({ replicas, elsewhere }: { replicas: readonly ReplicaRow[]; elsewhere: string | undefined }) {
   return (
     <>
-      {others.length > 0 && (
-        <p class="notice warn">
-          <Words>
-            {`These pages are of this replica alone: ${others.length === 1 ? "another one" : `${others.length} others`} did not answer, because replicas do not ask each other. \`kubectl watchfire console --pod NAME\` opens another's.`}
-          </Words>
-        </p>
-      )}
+      {elsewhere !== undefined && <p class="notice warn">A part of the fleet is not on these pages: {elsewhere}.</p>}
       <Table caption="Replicas" heads={["Replica", number("Slots"), wide("Functions"), "Answer"]}>
         {replicas.map(({ name, slots, functions, answers }) => (
           <tr key={name}>
@@ -98,7 +97,7 @@ function Replicas({ replicas }: { replicas: readonly ReplicaRow[] }) {
             <td class="number">{slots.length}</td>
             <td class="wide">{functions.join(", ")}</td>
             <td>
-              <span class={`badge ${answers ? "good" : "warn"}`}>{answers ? "this one" : "did not answer"}</span>
+              <span class={`badge ${answers ? "good" : "warn"}`}>{answers ? "answers" : "did not answer"}</span>
             </td>
           </tr>
         ))}
@@ -113,6 +112,7 @@ const heads = [
   number("Waiting"),
   wideNumber("Oldest"),
   wideNumber("Running"),
+  wideNumber("Took"),
   wide("Events a second"),
   wide("Errors a second"),
   wideNumber("Failed"),
@@ -120,7 +120,7 @@ const heads = [
   wide("Last event"),
 ];
 
-function FunctionTable({ functions, series }: { functions: readonly FunctionReport[]; series: Series | undefined }) {
+function FunctionTable({ functions, series }: { functions: readonly FunctionRow[]; series: Series | undefined }) {
   const sampled = new Map(series?.functions.map((each) => [each.name, each]));
   const stepMs = series?.stepMs ?? 1;
   return (
@@ -136,6 +136,7 @@ function FunctionTable({ functions, series }: { functions: readonly FunctionRepo
           <td class="number">{total(each.queued, each.spilled)}</td>
           <td class="number wide">{each.lagSeconds === undefined ? "unknown" : age(each.lagSeconds)}</td>
           <td class="number wide">{total(each.inFlight)}</td>
+          <td class="number wide">{each.meanMs === undefined ? "–" : took(each.meanMs)}</td>
           <td class="wide">
             <Rate
               of={each.name}

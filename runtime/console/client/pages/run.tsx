@@ -80,7 +80,7 @@ export function RunPage({ id, name }: { id: string; name: string }) {
 
 /** The object, its state, and why the event is not one that a watch delivered. */
 function EventFacts({ of }: { of: AttemptRow }) {
-  const { type, kind, object, resourceVersion, initial, synthetic, redelivered, causes = [], batch = [] } = of;
+  const { type, kind, object, resourceVersion, initial, synthetic, redelivered, trace, causes = [], batch = [] } = of;
   const notes = [
     ...(initial ? ["the object existed when the function was deployed"] : []),
     ...(synthetic === undefined ? [] : [`synthetic${synthetic === "" ? "" : `: ${synthetic}`}`]),
@@ -102,6 +102,12 @@ function EventFacts({ of }: { of: AttemptRow }) {
         <>
           <dt>Delivered</dt>
           <dd>{notes.join("; ")}</dd>
+        </>
+      )}
+      {trace !== undefined && (
+        <>
+          <dt>Trace</dt>
+          <dd class="id">{trace}</dd>
         </>
       )}
       {causes.length > 0 && (

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { sourcesAnswerSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { age, number, Ready, Table, wide, wideNumber } from "../parts.tsx";
+import { age, bytes, number, Ready, sentence, Table, took, wide, wideNumber } from "../parts.tsx";
 import { functionHref } from "../route.tsx";
 
 type Source = z.infer<typeof sourcesAnswerSchema>["sources"][number];
@@ -13,9 +13,11 @@ export function SourcesPage() {
       <h1>Sources</h1>
       <p class="quiet">Each is one list and watch at the API server, shared by all functions that read the same.</p>
       <Ready of={loaded}>
-        {({ sources }) => (
+        {({ sources, elsewhere }) => (
           <>
+            {elsewhere !== undefined && <p class="notice warn">Some sources are not here: {elsewhere}.</p>}
             <SourceTable sources={sources} isWhole />
+            <Lists sources={sources} />
             <Faults sources={sources} />
           </>
         )}
@@ -26,9 +28,7 @@ export function SourcesPage() {
 
 /** The last error of each source, which may be over. */
 function Faults({ sources }: { sources: readonly Source[] }) {
-  const faults = sources.flatMap(({ apiVersion, kind, namespace = "", lastError }) =>
-    lastError ? [{ name: `${apiVersion} ${kind} ${namespace}`.trim(), ...lastError }] : [],
-  );
+  const faults = sources.flatMap((source) => (source.lastError ? [{ name: nameOf(source), ...source.lastError }] : []));
   if (faults.length === 0) return null;
   return (
     <Table caption="Last errors" heads={["Source", number("When"), "Error"]}>
@@ -45,18 +45,47 @@ function Faults({ sources }: { sources: readonly Source[] }) {
   );
 }
 
+const selectionOf = ({ namespace, labelSelector, fieldSelector }: Source): string =>
+  [namespace, labelSelector, fieldSelector].filter(Boolean).join(", ");
+
+const nameOf = (source: Source): string =>
+  [`${source.apiVersion} ${source.kind}`, selectionOf(source), source.replica].filter(Boolean).join(" ");
+
 const ago = (ms: number | undefined): string => (ms === undefined ? "–" : `${age(Math.max(1, ms / 1000))} ago`);
 
-const heads = [
+const heads = (isWhole: boolean) => [
   "Kind",
   wide("Selection"),
   "State",
-  wide("Resource version"),
-  number("Last byte"),
-  wideNumber("Last bookmark"),
+  ...(isWhole ? [wide("Resource version")] : []),
+  number("Last event"),
+  ...(isWhole ? [wideNumber("Bookmark"), wideNumber("Bytes/s")] : []),
   wideNumber("Reconnects"),
   wide("Shared by"),
 ];
+
+/** The last list of each source. A source that resumed at its position has read no list. */
+function Lists({ sources }: { sources: readonly Source[] }) {
+  if (sources.every(({ lastList }) => lastList === undefined)) return null;
+  return (
+    <Table caption="Last lists" heads={["Source", number("When"), number("Objects"), wideNumber("Took"), "Why"]}>
+      {sources.map((source) => {
+        const { lastList } = source;
+        if (!lastList) return null;
+        const name = nameOf(source);
+        return (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td class="number">{ago(lastList.ageMs)}</td>
+            <td class="number">{lastList.items}</td>
+            <td class="number wide">{took(lastList.tookMs)}</td>
+            <td>{sentence(lastList.why)}</td>
+          </tr>
+        );
+      })}
+    </Table>
+  );
+}
 
 interface SourceTableProps {
   readonly sources: readonly Source[];
@@ -67,14 +96,14 @@ interface SourceTableProps {
 export function SourceTable({ sources, isWhole = false }: SourceTableProps) {
   if (sources.length === 0) return <p class="quiet">Nothing is watched.</p>;
   return (
-    <Table caption="Sources" heads={heads}>
+    <Table caption="Sources" heads={heads(isWhole)}>
       {sources.map((source) => {
-        const { apiVersion, kind, namespace, labelSelector, fieldSelector, state, message } = source;
-        const selection = [namespace, labelSelector, fieldSelector].filter(Boolean).join(", ");
+        const { apiVersion, kind, state, message, bytesPerSecond: rate } = source;
+        const selection = selectionOf(source);
         return (
-          <tr key={`${apiVersion} ${kind} ${selection}`}>
+          <tr key={nameOf(source)}>
             <th scope="row">
-              {apiVersion} {kind}
+              {apiVersion} {kind} {source.replica !== undefined && <div class="quiet">{source.replica}</div>}
             </th>
             <td class="wide">{selection || "all"}</td>
             <td>
@@ -85,9 +114,14 @@ export function SourceTable({ sources, isWhole = false }: SourceTableProps) {
               </span>
               {message !== undefined && <div class="message">{message}</div>}
             </td>
-            <td class="wide">{source.resourceVersion ?? "–"}</td>
-            <td class="number">{ago(source.lastByteAgeMs)}</td>
-            <td class="number wide">{ago(source.lastBookmarkAgeMs)}</td>
+            {isWhole && <td class="wide">{source.resourceVersion ?? "–"}</td>}
+            <td class="number">{ago(source.lastEventAgeMs)}</td>
+            {isWhole && (
+              <>
+                <td class="number wide">{ago(source.lastBookmarkAgeMs)}</td>
+                <td class="number wide">{rate === undefined ? "–" : bytes(Math.round(rate))}</td>
+              </>
+            )}
             <td class="number wide">{source.reconnects ?? 0}</td>
             <td class="wide">
               {isWhole && source.functions

@@ -1,0 +1,89 @@
+import type { z } from "zod";
+import type { changesAnswerSchema, RevisionsAnswer } from "../schemas.ts";
+import { useData } from "./api.tsx";
+import { Ready, Table, When, wide } from "./parts.tsx";
+import { functionHref } from "./route.tsx";
+
+/** Shown characters of a commit. */
+const shortCommit = 10;
+
+const changeWords = {
+  added: "adds it",
+  changed: "changes it",
+  removed: "removes it",
+  unchanged: "no change of it",
+  absent: "is without it",
+  unknown: "not on record",
+} as const;
+
+/** The deployments of a function's set. */
+export function Revisions({ name }: { name: string }) {
+  const loaded = useData<RevisionsAnswer>(`/api/functions/${encodeURIComponent(name)}/revisions`, ["functions"]);
+  return (
+    <section aria-labelledby="revisions">
+      <h2 id="revisions">Revisions</h2>
+      <Ready of={loaded}>
+        {({ set, current, revisions }) =>
+          set === undefined ? (
+            <p class="quiet">Its code is read from a folder, not from a deployment, so it has no revisions.</p>
+          ) : revisions.length === 0 ? (
+            <p class="quiet">The set {set} has no revision on record.</p>
+          ) : (
+            <Table
+              caption={`Revisions of the set ${set}`}
+              heads={["Revision", "Deployed", "This function", wide("Commit"), wide("Message")]}
+            >
+              {revisions.map((each) => (
+                <tr key={each.number}>
+                  <th scope="row">
+                    {each.number} {each.number === current && <span class="badge good">current</span>}
+                  </th>
+                  <td>
+                    <When at={each.at ?? undefined} /> by {each.by}
+                  </td>
+                  <td>{changeWords[each.change]}</td>
+                  <td class="wide">
+                    {each.commit?.slice(0, shortCommit)} {each.dirty && "(dirty)"}
+                  </td>
+                  <td class="wide cut">{each.message.split("\n", 1)[0]}</td>
+                </tr>
+              ))}
+            </Table>
+          )
+        }
+      </Ready>
+    </section>
+  );
+}
+
+/** The changes that people asked for since the start: of one function, or of all. `limit`: at most so many rows. */
+export function Changes({ name, limit = 20 }: { name?: string; limit?: number }) {
+  const query = name === undefined ? "" : `?function=${encodeURIComponent(name)}`;
+  const { data } = useData<z.infer<typeof changesAnswerSchema>>(`/api/changes${query}`, ["functions", "dead-letters"]);
+  if (!data || data.changes.length === 0) return null;
+  return (
+    <Table caption="Changes since the start" heads={["When", "Who", "What", wide("Why"), wide("Result")]}>
+      {data.changes.slice(0, limit).map(({ at, who, verb, functions, set, revision, reason, result, from }) => (
+        <tr key={`${at} ${verb} ${functions.join()}`}>
+          <td>
+            <When at={at} />
+          </td>
+          <td>{who}</td>
+          <td>
+            {verb}{" "}
+            {functions.map((each) => (
+              <a key={each} href={functionHref(each)}>
+                {each}{" "}
+              </a>
+            ))}
+            {set !== undefined && `set ${set}${revision === undefined ? "" : `, revision ${revision}`}`}
+          </td>
+          <td class="wide">
+            {[reason, verb === "deploy" || verb === "rollback" ? from : undefined].filter(Boolean).join("; ")}
+          </td>
+          <td class="wide">{result}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
