@@ -19,6 +19,12 @@ const lookMs = 250;
 /** States in which the informer has explained why it cannot list. */
 const explained: ReadonlySet<SourceState> = new Set(["missing", "forbidden", "degraded"]);
 
+/** Most sets of a namespace with limits: each is compared with all others. */
+const mostSets = 100;
+
+/** With limits, the shortest rest after a look, as a multiple of the time that the look took. */
+const restPerLook = 20;
+
 const nothing = { functions: [], rejected: [], faults: [] } as const;
 
 /** Limits of the sets of one namespace, together. */
@@ -69,6 +75,10 @@ export class ClusterSource implements FunctionSource, Subscriber {
   private isListed = false;
   private heldEmpty = false;
   private isResting = false;
+  /** How long the last look took, in milliseconds. */
+  private lookedMs = 0;
+  /** Why some sets are not looked at. */
+  private beyond: WatchfireError | undefined;
   /** Functions of all sets in use, and the first that is in two of them. */
   private merged: FunctionSet = { ...nothing, complete: false };
   private twice: WatchfireError | undefined;
@@ -83,7 +93,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
 
   get trouble(): WatchfireError | undefined {
     const faults = [...this.sets.values()].map(({ fault }) => fault);
-    return faults.find((fault) => fault !== undefined) ?? this.unread ?? this.twice;
+    return faults.find((fault) => fault !== undefined) ?? this.unread ?? this.beyond ?? this.twice;
   }
 
   /** Why the deployed set is unknown, if it is. The set in use keeps running. */
@@ -163,9 +173,12 @@ export class ClusterSource implements FunctionSource, Subscriber {
     this.isResting = true;
     const look = () => {
       this.isResting = false;
+      const from = clock.monotonic();
       this.consider();
+      this.lookedMs = clock.monotonic() - from;
     };
-    clock.after(limits.restMs, look, { unref: true });
+    // Whatever a team writes, looking at it takes a twentieth of the runtime's time.
+    clock.after(Math.max(limits.restMs, restPerLook * this.lookedMs), look, { unref: true });
   }
 
   /** Considers every set, and merges their functions if those of any have changed. */
@@ -174,8 +187,12 @@ export class ClusterSource implements FunctionSource, Subscriber {
     const roomFor = (set: string) => limits && (() => this.room(limits, set));
     const { held, sets } = this;
     const { indexed, populated } = held.sets();
-    for (const name of [defaultSet, ...indexed, ...populated, ...(trust?.seen ?? [])]) {
-      if (!sets.has(name))
+    const names = new Set([defaultSet, ...indexed, ...populated, ...(trust?.seen ?? [])]);
+    this.beyond = undefined;
+    for (const name of names) {
+      if (sets.has(name)) continue;
+      if (limits && sets.size >= mostSets) this.beyond ??= beyondFault(name, this.options.namespace);
+      else
         sets.set(name, new DeployedSet({ name, account, held, trust, log, took, room: roomFor(name) }, this.isListed));
     }
     let changed = false;
@@ -186,6 +203,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
       changed ||= again;
       // Another set may have waited for the room that one leaves.
     } while (again && limits);
+    for (const [name, set] of sets) if (!names.has(name) && set.isEmpty) sets.delete(name);
     held.forgetOpened(new Set([...sets.values()].flatMap(({ wanted }) => wanted)));
     if (!changed) return;
     this.merge();
@@ -238,6 +256,11 @@ export class ClusterSource implements FunctionSource, Subscriber {
 }
 
 const rankOf = (set: string): number => (set === defaultSet ? 1 : 0);
+
+const beyondFault = (set: string, namespace: string): WatchfireError =>
+  new WatchfireError("WF_DEPLOYED_LIMIT", {
+    what: `the set ${set} is one more than the ${mostSets} sets that namespace ${namespace} may have`,
+  });
 
 function twiceFault(name: string, owner: string, other: string): WatchfireError {
   return new WatchfireError("WF_DEPLOYED_TAKEN", {

@@ -88,6 +88,11 @@ export class DeployedSet {
     if (isNew) this.taken = none;
   }
 
+  /** Whether it has no functions, running or refused. */
+  get isEmpty(): boolean {
+    return this.taken?.is === "[]" && this.refused.length === 0 && this.fault === undefined;
+  }
+
   /**
    * Uses the functions that the index names now, if they are others and complete. `populated`: whether there are ConfigMaps of
    * its functions. Returns true if other functions are in use or refused now.

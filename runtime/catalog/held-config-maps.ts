@@ -8,6 +8,9 @@ import { type OpenedFunction, openFunction } from "./opened-function.ts";
 /** Default limit of the memory for labelled ConfigMaps that are not opened yet, in bytes: a hundred of the largest. */
 export const heldLimit = 128 * 1024 * 1024;
 
+/** With limits, most characters of a manifest: a parser takes a second for a mebibyte. */
+const manifestLimit = 64 * 1024;
+
 /** One ConfigMap with the runtime's label, as last received. */
 interface Held {
   readonly resourceVersion: ResourceVersion;
@@ -74,7 +77,7 @@ export class HeldConfigMaps {
     const held = this.held.get(entry.configMap);
     if (held?.opened && JSON.stringify(held.opened.entry) === JSON.stringify(entry)) return held.opened.as;
     const configMap = parsed(held?.body);
-    const as = openFunction(entry, configMap);
+    const as = openFunction(entry, configMap, this.keepsBodies ? manifestLimit : undefined);
     if (held && as.type !== "damaged") {
       const { resourceVersion, body } = held;
       const kept = this.keepsBodies && body ? { body } : {};

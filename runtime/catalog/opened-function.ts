@@ -18,8 +18,15 @@ export type OpenedFunction =
   | { readonly type: "offer"; readonly offer: FunctionOffer; readonly codeBytes: number }
   | { readonly type: "refused" | "damaged"; readonly rejected: RejectedOffer };
 
-/** Opens an entry of `default`; only content of the ConfigMap that matches the entry's hash is trusted. See `inSet`. */
-export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined): OpenedFunction {
+/**
+ * Opens an entry of `default`; only content of the ConfigMap that matches the entry's hash is trusted. See `inSet`.
+ * @param manifestLimit most characters of the manifest. Default: no limit
+ */
+export function openFunction(
+  entry: IndexEntry,
+  configMap: ConfigMap | undefined,
+  manifestLimit = Number.POSITIVE_INFINITY,
+): OpenedFunction {
   const file = placeOf(entry.configMap);
   if (!configMap) return damaged(entry, fault("is not there", file));
   let parts: FunctionParts & { readonly sha256: string };
@@ -30,6 +37,10 @@ export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined
     return damaged(entry, error);
   }
   if (parts.sha256 !== entry.sha256) return damaged(entry, fault("does not hold what was deployed", file));
+  if (parts.manifest.length > manifestLimit) {
+    const what = `the manifest has ${parts.manifest.length} characters, and may have ${manifestLimit}`;
+    return damaged(entry, new WatchfireError("WF_DEPLOYED_LIMIT", { what, place: { file } }));
+  }
   const [read, ...more] = readManifests(parts.manifest, file, undefined, checkExpression);
   if (!read || more.length > 0) return damaged(entry, fault("holds no single manifest", file));
   const { manifest, faults } = read;

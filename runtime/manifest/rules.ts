@@ -12,6 +12,12 @@ import { labelSelectorFaults } from "./selector.ts";
  */
 const mostWatches = 200;
 
+/**
+ * Rights that the permissions of one manifest may name: each verb on each resource of each group, for each name, in each namespace.
+ * Every right is compared with those of the account every few seconds, and lists of 100 multiply to billions.
+ */
+const mostRights = 5_000;
+
 /** The fields of an object's metadata form. */
 const metadataFields = /^\.(?:metadata|kind|apiVersion)(?![\w-])/;
 
@@ -29,6 +35,7 @@ export function* ruleFaults(manifest: unknown, checkAny?: ExpressionChecker): Ge
   yield* reconcileFaults(triggers, field(spec, "delivery"), checkExpression);
   yield* readFaults(items(field(spec, "reads")), items(field(spec, "permissions")));
   yield* watchFaults([...triggers.map((trigger) => field(trigger, "watch")), ...items(field(spec, "reads"))]);
+  yield* rightFaults(items(field(spec, "permissions")));
   yield* retryFaults(field(field(spec, "delivery"), "retry"));
   yield* batchFaults(field(spec, "delivery"));
   yield* debounceFaults(field(spec, "delivery"), items(field(spec, "triggers")));
@@ -135,6 +142,21 @@ function* watchFaults(selections: readonly unknown[]): Generator<RuleFault> {
     path: ["spec", "triggers"],
     what: `triggers and reads make ${count} watches, a watch for each namespace that one names; expected at most ${mostWatches}`,
     hint: "choose namespaces by matchLabels, leave namespaceSelector out, or divide the function",
+  };
+}
+
+/** Too many rights in all. */
+function* rightFaults(permissions: readonly unknown[]): Generator<RuleFault> {
+  const lists = ["apiGroups", "resources", "verbs", "resourceNames", "namespaces"];
+  const countOf = (rule: unknown) =>
+    lists.reduce((product, list) => product * Math.max(1, items(field(rule, list)).length), 1);
+  const count = permissions.reduce<number>((sum, rule) => sum + countOf(rule), 0);
+  if (count <= mostRights) return;
+  yield {
+    code: "WF_MANIFEST_INVALID_VALUE",
+    path: ["spec", "permissions"],
+    what: `permissions name ${count} rights, a verb on a resource in a namespace each; expected at most ${mostRights}`,
+    hint: "divide the rules, so that each names only what it needs, or divide the function",
   };
 }
 

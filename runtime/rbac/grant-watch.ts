@@ -27,6 +27,11 @@ const suspicionMs = 1_000;
  * questions may be refused while the runtime's watches continue, for example because it makes too many requests itself.
  */
 const unconfirmedMs = 60_000;
+/**
+ * Most namespaces that the rights of a function of a shared runtime's set may be in: each is a request in every round. As many as a
+ * manifest may name watches.
+ */
+const mostNamespaces = 200;
 /** Functions checked concurrently, so that one slow answer does not delay the round. */
 const atOnce = 4;
 /** Most missing rights that a message lists. */
@@ -161,7 +166,15 @@ export class GrantWatch {
       const needs = needsOf([...knownRules(manifest, known, { namespace }), ...seen]);
       // An account without needs must exist all the same.
       if (needs.length === 0) await ownRules(transport, namespace, signal);
-      const lacking = await missingNeeds(transport, needs, signal);
+      const places = new Set(needs.map((need) => need.namespace)).size;
+      if (shared && places > mostNamespaces) {
+        const what = `the rights of ${name} are in ${places} namespaces; expected at most ${mostNamespaces}`;
+        return unentitled(manifest, what);
+      }
+      const before = () => {
+        if (clock.monotonic() - at >= unconfirmedMs) throw new Error("the answers take too long");
+      };
+      const lacking = await missingNeeds(transport, needs, signal, shared ? { missing: shown, before } : undefined);
       // In a shared runtime, a namespace that is missing may be created by others, who then decide what the function sees there.
       const missing = shared ? lacking : await this.inPresentNamespaces(manifest, lacking, signal);
       if (missing.length === 0) {

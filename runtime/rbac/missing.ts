@@ -5,21 +5,34 @@ import type { Need } from "./scoped-rule.ts";
 /** A name that no namespace can have, so no Role can exist there: what an account may do in it, it may do everywhere. */
 export const impossibleNamespace = "-";
 
+/** Limits of one check. */
+interface CheckLimits {
+  /** Most missing needs that are looked for. */
+  readonly missing: number;
+  /** Called before each request. It throws to end the check. */
+  readonly before: () => void;
+}
+
 /**
  * Returns the needs that the connection's account lacks. Makes one request per namespace, plus one for each need that the
  * reported rules do not cover, because authorizers other than RBAC may still allow it.
+ * @param limits default: there are no limits
  */
 export async function missingNeeds(
   transport: KubeTransport,
   needs: readonly Need[],
   signal?: AbortSignal,
+  limits?: CheckLimits,
 ): Promise<Need[]> {
   const missing: Need[] = [];
   for (const [namespace, those] of Map.groupBy(needs, (need) => need.namespace ?? impossibleNamespace)) {
+    limits?.before();
     const rules = await ownRules(transport, namespace, signal);
     for (const need of those) {
       if (rules.some((rule) => covers(rule, need))) continue;
+      limits?.before();
       if (!(await isAllowed(transport, need, "self", signal))) missing.push(need);
+      if (missing.length === limits?.missing) return missing;
     }
   }
   return missing;

@@ -28,12 +28,14 @@ interface Made {
   readonly group?: string;
   /** Characters of its code. */
   readonly length?: number;
+  /** Spaces after its manifest. */
+  readonly padding?: number;
 }
 
 const sourceMap = JSON.stringify({ version: 3, sources: [], mappings: "" });
 
-function pack({ name, memory = "64Mi", group, length = 1 }: Made) {
-  const manifest = JSON.stringify({
+function pack({ name, memory = "64Mi", group, length = 1, padding = 0 }: Made) {
+  const manifest = `${JSON.stringify({
     apiVersion: "watchfire.dev/v1alpha1",
     kind: "Function",
     metadata: { name },
@@ -43,7 +45,7 @@ function pack({ name, memory = "64Mi", group, length = 1 }: Made) {
       triggers: [{ watch: { apiVersion: "v1", kind: "ConfigMap" } }],
       ...(group !== undefined && { trustGroup: group }),
     },
-  });
+  })}${" ".repeat(padding)}`;
   return packFunction(name, manifest, bundleOf(" ".repeat(length), sourceMap), { account, namespace, root: "/" });
 }
 
@@ -52,8 +54,7 @@ const entryOf = ({ name, sha256, configMap }: ReturnType<typeof pack>) => {
 };
 
 /** A source whose cluster a test writes: `deploy` replaces a set. */
-async function fixture() {
-  const clock = new VirtualClock();
+async function fixture(clock = new VirtualClock()) {
   const said: string[] = [];
   let subscriber: Subscriber | undefined;
   const watches = {
@@ -98,7 +99,13 @@ async function fixture() {
     (await shared.read(signal)).rejected.flatMap(({ name, faults: [fault] }) =>
       fault?.code === "WF_DEPLOYED_LIMIT" ? (name ?? "") : [],
     );
-  return { clock, deploy, restore, names, refused, said, shared, signal, changes: () => changes };
+  /** Writes the index of a set that names no functions, or deletes it. */
+  const empty = (set: string, type: "Modified" | "Deleted" = "Modified") => {
+    const object = indexConfigMap({ account, namespace, set }, {});
+    const body = Buffer.from(JSON.stringify(object));
+    subscriber?.change({ ...change(type, object.metadata.name, ++version, { namespace }), body });
+  };
+  return { clock, deploy, restore, empty, names, refused, said, shared, signal, changes: () => changes };
 }
 
 test("a function has its namespace in its name, its group, its file and its origin, and shares nothing with another's", async () => {
@@ -173,6 +180,49 @@ test("however often a team deploys, it is looked at once a second", async () => 
   expect(changes()).toBe(before);
   await clock.advance(1_000);
   expect(changes()).toBe(before + 1);
+});
+
+test("what takes long to look at is looked at less often", async () => {
+  // Each look takes half a second.
+  class SlowClock extends VirtualClock {
+    private asked = 0;
+    override monotonic = () => this.asked++ * 500;
+  }
+  const { clock, deploy, names } = await fixture(new SlowClock());
+  deploy("main", { name: "greet" });
+  await clock.advance(1_000);
+  deploy("main", { name: "wave" });
+  await clock.advance(9_999);
+  expect(await names()).toEqual(["greet.team-a"]);
+  await clock.advance(1);
+  expect(await names()).toEqual(["wave.team-a"]);
+});
+
+test("of thousands of sets a hundred are looked at, and others once some of them are gone", async () => {
+  const { clock, deploy, empty, names, shared } = await fixture();
+  deploy("first", { name: "greet" });
+  await clock.advance(1_000);
+  for (let at = 0; at < 4_000; at++) empty(`set-${at}`);
+  deploy("last", { name: "wave" });
+  await clock.advance(1_000);
+  expect(await names()).toEqual(["greet.team-a"]);
+  expect(shared.trouble?.message).toContain("is one more than the 100 sets that namespace team-a may have");
+  for (let at = 0; at < 4_000; at++) empty(`set-${at}`, "Deleted");
+  for (let looks = 0; looks < 2; looks++) {
+    deploy("last", { name: "wave" });
+    await clock.advance(1_000);
+  }
+  expect(await names()).toEqual(["greet.team-a", "wave.team-a"]);
+  expect(shared.trouble).toBeUndefined();
+});
+
+test("a manifest that takes long to parse is refused unread", async () => {
+  const { clock, deploy, names, refused } = await fixture();
+  deploy("main", { name: "greet" });
+  await clock.advance(1_000);
+  deploy("main", { name: "greet", padding: 64 * 1024 });
+  await clock.advance(1_000);
+  expect([await names(), await refused()]).toEqual([[], ["greet.team-a"]]);
 });
 
 test("a set goes back to functions whose ConfigMaps are still there", async () => {

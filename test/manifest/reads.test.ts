@@ -87,3 +87,21 @@ it("triggers and reads make 200 watches at most: one each, or one for each names
   ]);
   expect(faults[0]?.message).toContain("make 201 watches");
 });
+
+it("permissions name 5,000 rights at most, though their lists may be multiplied", async () => {
+  const list = (stem: string, count: number) =>
+    `[${Array.from({ length: count }, (_, at) => `${stem}${at}`).join(", ")}]`;
+  const spec = (count: number) => `  triggers: [{ watch: { apiVersion: v1, kind: ConfigMap } }]
+  permissions:
+    - apiGroups: [""]
+      resources: ${list("things", 10)}
+      verbs: [get, list, patch, update, delete]
+      namespaces: ${list("n", count)}`;
+  expect((await loadSpec(spec(100))).faults).toEqual([]);
+  const wide = `${spec(100)}\n      resourceNames: ${list("o", 100)}`;
+  const { faults } = await loadSpec(wide);
+  expect(faults.map(({ code, detail }) => [detail.path, code])).toEqual([
+    ["spec.permissions", "WF_MANIFEST_INVALID_VALUE"],
+  ]);
+  expect(faults[0]?.message).toContain("name 500000 rights");
+});

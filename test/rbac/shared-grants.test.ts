@@ -20,8 +20,14 @@ const watcher = manifestOf({
 });
 
 async function watching(manifest = watcher) {
-  const grant: { rules: object[] | undefined; account: boolean } = { rules: [follow, events], account: true };
+  const grant: { rules: object[] | undefined; account: boolean; slowMs: number } = {
+    rules: [follow, events],
+    account: true,
+    slowMs: 0,
+  };
+  const clock = new VirtualClock();
   const server = await apiServer(({ path }) => {
+    if (grant.slowMs > 0) void clock.advance(grant.slowMs);
     if (!grant.rules) return status(429, "TooManyRequests");
     if (path.endsWith("/token")) {
       if (!grant.account) return status(404, "NotFound");
@@ -31,7 +37,6 @@ async function watching(manifest = watcher) {
     if (path.endsWith("/selfsubjectrulesreviews")) return { body: { status: { resourceRules: grant.rules } } };
     return path.endsWith("/selfsubjectaccessreviews") ? { body: { status: { allowed: false } } } : undefined;
   });
-  const clock = new VirtualClock();
   const { transport } = server;
   const excluded: string[] = [];
   const changed: string[] = [];
@@ -53,7 +58,8 @@ async function watching(manifest = watcher) {
   };
   const assert = () => grants.assert(manifest, new AbortController().signal);
   const tokens = () => server.received.flatMap(({ path }) => (path.endsWith("/token") ? [path] : []));
-  return { grant, grants, excluded, changed, round, assert, tokens };
+  const questions = () => server.received.filter(({ path }) => path.endsWith("reviews")).length;
+  return { grant, grants, excluded, changed, round, assert, tokens, questions };
 }
 
 test("it asks with a token of its account in its set's namespace, and of no other", async () => {
@@ -132,4 +138,39 @@ test("its right ends a minute after the last answer: who keeps the question from
   expect(excluded).toEqual([]);
   await round();
   expect(excluded).toEqual([expect.stringContaining("were not confirmed for a minute")]);
+});
+
+const permissionIn = (namespaces: readonly string[]) => ({
+  apiGroups: [""],
+  resources: ["pods"],
+  verbs: ["get"],
+  namespaces,
+});
+const namespacesOf = (stem: string, count: number) => Array.from({ length: count }, (_, at) => `${stem}${at}`);
+
+test("it asks in a few hundred namespaces at most, so that its check does not keep others from being checked", async () => {
+  const permissions = ["a", "b", "c"].map((stem) => permissionIn(namespacesOf(stem, 100)));
+  const { assert, questions } = await watching(manifestOf({ name: "f.team-a", permissions }));
+  await expect(assert()).rejects.toThrow("the rights of f.team-a are in 300 namespaces; expected at most 200");
+  expect(questions()).toBe(0);
+});
+
+test("the check ends with the third right that is missing", async () => {
+  const { assert, questions } = await watching(
+    manifestOf({ name: "f.team-a", permissions: [permissionIn(namespacesOf("a", 100))] }),
+  );
+  await expect(assert()).rejects.toMatchObject({ code: "WF_DEPLOYED_FORBIDDEN" });
+  expect(questions()).toBeLessThanOrEqual(8);
+});
+
+test("answers that are given slowly count as none after a minute", async () => {
+  const pods = { apiGroups: [""], resources: ["pods"], verbs: ["get"] };
+  const { grant, grants, assert, excluded } = await watching(
+    manifestOf({ name: "f.team-a", permissions: [permissionIn(namespacesOf("a", 100))] }),
+  );
+  grant.rules = [follow, events, pods];
+  await assert();
+  grant.slowMs = 4_000;
+  grants.suspect("f.team-a");
+  await expect.poll(() => excluded[0]).toContain("were not confirmed for a minute");
 });

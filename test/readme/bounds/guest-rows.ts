@@ -259,6 +259,10 @@ function manifests(): Bound[] {
     constant("catalog/packed-function.ts", "configMapLimit"),
     constant("catalog/deployed-index.ts", "functionLimit"),
   ];
+  const [sets, manifest] = [
+    constant("catalog/cluster-source.ts", "mostSets"),
+    constant("catalog/held-config-maps.ts", "manifestLimit"),
+  ];
   const [held, code, most, groups] = ["heldBytes", "codeBytes", "functions", "groups"].map((key) =>
     constant("host/function-sources.ts", "sharedLimits", key),
   ) as [
@@ -295,9 +299,9 @@ function manifests(): Bound[] {
     {
       what: "deployed functions of a namespace that shares the runtime",
       ofFunction: one.size,
-      ofRuntime: `for each namespace ${most.n} functions (\`sets.limits\`), ${held.size} of ConfigMaps, ${code.size} of code, ${groups.n} trust groups`,
+      ofRuntime: `for each namespace ${most.n} functions (\`sets.limits\`), ${held.size} of ConfigMaps, ${code.size} of code, ${sets.n} sets, ${groups.n} trust groups; ${manifest.size} for a manifest`,
       beyond: "`WF_DEPLOYED_LIMIT`: the set's version before it runs on",
-      set: [held.of],
+      set: [held.of, sets.of, manifest.of],
     },
     {
       what: "earlier revisions of a deployed set, in ConfigMaps that the runtime does not read",

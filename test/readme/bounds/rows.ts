@@ -63,7 +63,15 @@ function received(): Bound[] {
     constant("host/watch-room.ts", "mostWatches"),
     constant("host/watch-room.ts", "fewWatches"),
   ];
+  const rights = constant("manifest/rules.ts", "mostRights");
   return [
+    {
+      what: "rights of a manifest's permissions",
+      ofFunction: rights.n,
+      ofRuntime: perFunctionOnly,
+      beyond: "the manifest is refused",
+      set: [rights.of],
+    },
     {
       what: "watches of the manifests' triggers and `reads`",
       ofFunction: named.n,
