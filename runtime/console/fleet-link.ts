@@ -1,3 +1,5 @@
+// First: the server extends the Web classes as it is loaded.
+import "../observe/web-classes.ts";
 import { createPublicKey, diffieHellman, generateKeyPairSync, hkdfSync, type KeyObject } from "node:crypto";
 import { createServer, type RequestOptions, request, type Server } from "node:https";
 import { type AddressInfo, isIPv6 } from "node:net";
