@@ -79,6 +79,8 @@ const delivery = (dice: Dice, more: object = {}) => ({
 
 const resources = { memory: "2Gi", cache: "8Gi", cpuPerEvent: "1h", state: "1Mi" };
 
+const ruleLists = ["apiGroups", "resources", "verbs", "resourceNames", "namespaces"] as const;
+
 /** Kinds for reads, each once. The runtime waits for those that are not served. */
 const kinds = [
   ...["ConfigMap", "ServiceAccount", "Service", "Pod", "Endpoints", "Namespace", "Node", "PersistentVolume"],
@@ -252,7 +254,11 @@ const leans: Readonly<Record<string, (dice: Dice) => Omit<Greedy, "leansOn">>> =
     spec: {
       triggers: [{ name: "ticks", watch: { ...configMaps, ...inTick } }],
       permissions: times(most("spec.permissions"), (rule) => {
-        const count = (list: string) => (rule === 0 ? most(`spec.permissions[].${list}`) : dice.below(3) + 1);
+        // Each of the first rules has one list at its limit: the product of all would be more rights than a manifest may name.
+        const count = (list: (typeof ruleLists)[number]) => {
+          if (rule >= ruleLists.length) return dice.below(2) + 1;
+          return ruleLists[rule] === list ? most(`spec.permissions[].${list}`) : 1;
+        };
         return {
           apiGroups: times(count("apiGroups"), (at) => (at === 0 ? "" : `g${at}.example`)),
           resources: times(count("resources"), (at) => `things${at}`),
