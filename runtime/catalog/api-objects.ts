@@ -109,6 +109,14 @@ export class ApiObjects {
     });
   }
 
+  /**
+   * Checks by dry run whether the API server would create each object.
+   * @throws WatchfireError WF_DEPLOYED_CONFLICT if one is there
+   */
+  async tryCreate(objects: readonly AppliedObject[]): Promise<void> {
+    await each(objects, async (object) => void (await this.replace(object, undefined, "All")));
+  }
+
   private patch(object: AppliedObject, dryRun?: "All"): Promise<ClusterObject> {
     return this.ask(object, {
       method: "PATCH",
@@ -138,12 +146,12 @@ export class ApiObjects {
    * Replaces the object with this resourceVersion, or creates it if `resourceVersion` is `undefined`.
    * @throws WatchfireError WF_DEPLOYED_CONFLICT if it has another resourceVersion by now
    */
-  async replace(object: AppliedObject, resourceVersion: string | undefined): Promise<ClusterObject> {
+  async replace(object: AppliedObject, resourceVersion: string | undefined, dryRun?: "All"): Promise<ClusterObject> {
     const metadata = { ...object.metadata, ...(resourceVersion && { resourceVersion }) };
     return this.ask(object, {
       method: resourceVersion === undefined ? "POST" : "PUT",
       path: resourceVersion === undefined ? pathOf(object).replace(/\/[^/]+$/, "") : pathOf(object),
-      query: { fieldManager },
+      query: { fieldManager, dryRun },
       body: JSON.stringify({ ...object, metadata }),
       timeoutMs: writeMs,
     });

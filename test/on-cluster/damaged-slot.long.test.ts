@@ -136,9 +136,12 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
 
   test("makes a replica that has no other unready, with the code, until it is repaired, also where NATS is away meanwhile", async () => {
     await using world = await fixture(1, 1);
-    const { start, server, damage, repair } = world;
+    const { on, start, server, lastOf, damage, repair } = world;
     const former = await start();
     await until("it is ready", 60_000, async () => (await readiness(former)).startsWith("200"));
+    await on.load(20);
+    // The first message has none before it that could be gone.
+    await until("its slot has two messages", 60_000, async () => ((await lastOf(0))?.note.after ?? 0) > 0);
     await former.kill();
     await damage(0);
     const replica = await start();

@@ -154,8 +154,10 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
     manifestsBefore: manifestsOf(before),
   };
   if (!(await plan.approve(report)) || report.isDone) return report;
-  const added = [...(steps.incomplete.length === 0 ? steps.missing : []), ...recording.records];
+  const added = steps.incomplete.length === 0 ? steps.missing : [];
   await api.tryApply([...steps.first, ...steps.unlabelled, ...added]);
+  // Records are immutable: another deployment may have written this number by now.
+  await api.tryCreate(recording.records);
   // Without the label, others may still take over what `default` has.
   const labels =
     set === defaultSet
