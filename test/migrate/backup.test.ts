@@ -143,10 +143,10 @@ test("checkpoints that cannot be compared are replaced only when that is asked f
   await backUpFolder(await folderAt(7), file, systemClock);
   const moved = await folderAt(3);
   new DataFolder(moved, systemClock).setAside();
-  expect(() => restoreFolder(moved, file, systemClock, false)).toThrow(/^WF_RESTORE_NEWER.*were moved/);
+  expect(() => restoreFolder(moved, file, systemClock, false)).toThrow(/^WF_RESTORE_UNCOMPARED.*were moved/);
   const damaged = await folderAt(3);
   writeFileSync(join(damaged, "checkpoint.db"), "no database");
-  expect(() => restoreFolder(damaged, file, systemClock, false)).toThrow(/^WF_RESTORE_NEWER.*cannot be read/);
+  expect(() => restoreFolder(damaged, file, systemClock, false)).toThrow(/^WF_RESTORE_UNCOMPARED.*cannot be read/);
   for (const data of [moved, damaged]) expect(restoreFolder(data, file, systemClock, true).functions).toEqual(["copy"]);
 });
 
@@ -181,6 +181,20 @@ test("no folder in use is restored, and no file that is no whole backup", async 
   writeFileSync(join(others, "store.db"), readFileSync(join(await folderAt(7), "checkpoint.db")));
   for (const name of ["half.db", "text.db", "foreign.db", "store.db", "absent.db"])
     expect(() => restoreFolder(data, join(others, name), systemClock, true), name).toThrow(/^WF_BACKUP_UNREADABLE/);
+});
+
+test("a damaged page of the store is not taken for a disk that refuses the backup", async () => {
+  const data = await folderAt(7);
+  const store = join(data, "checkpoint.db");
+  const pages = new DatabaseSync(store);
+  const root = Number(pages.prepare("SELECT rootpage FROM sqlite_schema WHERE type = 'index'").get()?.rootpage);
+  const size = Number(pages.prepare("PRAGMA page_size").get()?.page_size);
+  pages.close();
+  const bytes = readFileSync(store);
+  writeFileSync(store, bytes.fill(0xff, (root - 1) * size, root * size));
+  const file = join(folderOf({}), "backup.db");
+  await expect(backUpFolder(data, file, systemClock)).rejects.toThrow(/^WF_CHECKPOINT_CORRUPT/);
+  expect(existsSync(file)).toBe(false);
 });
 
 test("a backup that cannot be written leaves nothing behind", async () => {
