@@ -98,7 +98,7 @@ export function backupFile(to: string, now: number): string {
 }
 
 /** Returns the names in a folder to delete so that the newest `keep` backups remain, and what killed processes have left. */
-export function surplus(names: readonly string[], keep: number, now: number): readonly string[] {
+export function backupsToDelete(names: readonly string[], keep: number, now: number): readonly string[] {
   const ours = names.filter((name) => isBackup.test(name)).toSorted();
   const abandoned = names.filter((name) => (isUnfinished.exec(name)?.[1] ?? "~") < nameOf(now - abandonedMs));
   return [...ours.slice(0, Math.max(0, ours.length - keep)), ...abandoned];

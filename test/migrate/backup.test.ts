@@ -9,7 +9,7 @@ import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { readBackup } from "../../runtime/journal/sqlite/backup-file.ts";
 import { DataFolder } from "../../runtime/journal/sqlite/data-folder.ts";
 import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
-import { backUpFolder, backUpJournals, backupFile, surplus } from "../../runtime/migrate/backup.ts";
+import { backUpFolder, backUpJournals, backupFile, backupsToDelete } from "../../runtime/migrate/backup.ts";
 import { alone } from "../../runtime/migrate/layout.ts";
 import { restoreFolder } from "../../runtime/migrate/restore.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
@@ -216,5 +216,9 @@ test("a folder of backups keeps the newest, other files, and those that are bein
   const names = ["25", "26", "27"].map((day) => `watchfire-backup-202611${day}T100000Z.db`);
   const [oldest = "", older = "", newest = ""] = names;
   const others = ["notes.txt", "watchfire-backup-latest.db", `.${newest}-a1b2c3`];
-  expect(surplus([...names, ...others, `.${oldest}-d4e5f6`], 1, at)).toEqual([oldest, older, `.${oldest}-d4e5f6`]);
+  expect(backupsToDelete([...names, ...others, `.${oldest}-d4e5f6`], 1, at)).toEqual([
+    oldest,
+    older,
+    `.${oldest}-d4e5f6`,
+  ]);
 });
