@@ -1,7 +1,7 @@
 import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { clean } from "../base/wording.ts";
-import { table } from "../dev/table.ts";
+import { tableOfTexts } from "../dev/table.ts";
 import { deadLetterPageSize } from "../journal/checkpoint.ts";
 import { reasonOf, type WaitingReplay } from "../journal/dead-letters.ts";
 import { type DeadLetterRow, deadLetterId } from "../observe/dead-letter.ts";
@@ -107,8 +107,8 @@ async function reportOthers(client: DeadLetterClient): Promise<void> {
 }
 
 function rows(letters: readonly DeadLetterRow[]): string[] {
-  const lines = table(
-    ["ID", "FUNCTION", "TYPE", "OBJECT", "BODY", "ATTEMPTS", "FAILED AT", "ERROR"],
+  const lines = tableOfTexts(
+    columns,
     letters.map((letter) => [
       letter.id,
       letter.function,
@@ -117,14 +117,15 @@ function rows(letters: readonly DeadLetterRow[]): string[] {
       letter.bodyDropped ? "dropped" : "kept",
       String(letter.attempts),
       letter.failedAt,
-      firstLine(`${letter.error.code ?? letter.error.name}: ${letter.error.message}`),
+      `${letter.error.code ?? letter.error.name}: ${letter.error.message}`,
     ]),
+    columns.length - 1,
   );
   if (letters.length === deadLetterPageSize) lines.push(`there may be more: list --after ${letters.at(-1)?.id}`);
   return lines;
 }
 
-const firstLine = (text: string): string => text.split("\n", 1)[0]?.slice(0, 100) ?? "";
+const columns = ["ID", "FUNCTION", "TYPE", "OBJECT", "BODY", "ATTEMPTS", "FAILED AT", "ERROR"];
 
 async function show(client: DeadLetterClient, id: string): Promise<number> {
   process.stdout.write(`${JSON.stringify(await client.show(id), null, 2)}\n`);

@@ -6,14 +6,13 @@ import { systemClock } from "../base/clock.ts";
 import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
-import { cut } from "../base/wording.ts";
 import { openCode } from "../catalog/function-code.ts";
 import { dotEnv } from "../dev/dot-env.ts";
 import { fixtureFiles, readFixture } from "../dev/fixtures/fixture-file.ts";
 import { FixtureRunner, type OwnCluster } from "../dev/fixtures/fixture-runner.ts";
 import { RealCluster } from "../dev/real/real-cluster.ts";
 import { findRealPrograms, type RealPrograms } from "../dev/real/real-programs.ts";
-import { table } from "../dev/table.ts";
+import { inOneLine, tableOfTexts } from "../dev/table.ts";
 import { checkExpression } from "../engine/filter/check-expression.ts";
 import { connectDirect } from "../kube/direct.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -25,9 +24,6 @@ import { readFolder } from "./operand.ts";
 import { functions as functionsFolder, output, real } from "./options.ts";
 import { readValues, valuesOption } from "./values.ts";
 import { warn } from "./warning.ts";
-
-/** Maximum number of characters of a value in the table. */
-const longestValue = 80;
 
 export const test = command({
   name: "test",
@@ -125,9 +121,9 @@ function print(format: string, faults: readonly WatchfireError[], results: reado
     const told = new Set([...faults, ...results.flatMap(({ fault }) => fault ?? [])].map(({ message }) => message));
     for (const message of told) process.stderr.write(`${message}\n`);
     const rows = results.flatMap(({ fixture, differences }) =>
-      differences.map(({ what, expected, actual }) => [fixture, what, shown(expected), shown(actual)]),
+      differences.map(({ what, expected, actual }) => [fixture, what, expected, actual]),
     );
-    if (rows.length > 0) say(`${table(["FIXTURE", "WHAT", "EXPECTED", "GOT"], rows).join("\n")}\n`);
+    if (rows.length > 0) say(`${tableOfTexts(["FIXTURE", "WHAT", "EXPECTED", "GOT"], rows, 2).join("\n")}\n`);
   }
   say(`${counts.passed} passed, ${counts.failed} failed`);
 }
@@ -136,12 +132,10 @@ function caseFaults({ fixture, differences, fault }: FixtureResult): CaseFault[]
   if (fault) return [faultOfCase(fault)];
   return differences.map(({ what, expected, actual }) => ({
     code: "different",
-    message: `${what}: expected ${shown(expected)}, got ${shown(actual)}`,
+    message: `${what}: expected ${inOneLine(expected)}, got ${inOneLine(actual)}`,
     place: { file: fixture },
   }));
 }
-
-const shown = (value: string): string => cut(value.replace(/\s+/g, " "), longestValue);
 
 /** Returns the accepted functions among those named, or all. @throws WatchfireError WF_CLI_USAGE for an unknown function */
 function chosenOf({ functions, rejected }: LoadedFunctions, names: readonly string[]): readonly FunctionManifest[] {

@@ -98,6 +98,9 @@ describe("watchfire test", () => {
     expect(await as("github")).toMatch(
       /^::error file=.*2-ill\.json,title=different::outcome: expected failed, got ok$/m,
     );
+    write(join(functions, "greet/events/3-refused.json"), JSON.stringify(event({ make: "it" })));
+    for (const format of ["github", "junit"])
+      expect(await as(format)).toMatch(/got failed: ForbiddenError: .*; add to its permissions: .*\}/);
   });
 
   test("begins with the fixture's entries of ctx.state, and compares those after the run, which a failure takes back", async () => {
@@ -157,7 +160,12 @@ describe("watchfire test", () => {
     const { status, stdout } = await run(functions);
     const [header, ...rows] = stdout.trimEnd().split("\n");
     expect(header).toMatch(/^FIXTURE +WHAT +EXPECTED +GOT$/);
-    const cells = rows.slice(0, 4).map((row) => row.replace(/^\S*events\//, "").split(/ {2,}/));
+    const remedies = rows.filter((row) => /^ {4}GOT: .*; .*\{ (apiGroups|host): .*\}$/.test(row));
+    expect(remedies).toHaveLength(2);
+    const cells = rows
+      .filter((row) => !row.startsWith(" "))
+      .slice(0, 4)
+      .map((row) => row.replace(/^\S*events\//, "").split(/ {2,}/));
     expect(cells).toEqual([
       ["1-call.json", "calls[0].patch.data.seen", '"maybe"', '"yes"'],
       ["2-more.json", "calls", "none", "kube.patch"],

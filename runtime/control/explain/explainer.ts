@@ -14,7 +14,7 @@ import { explainSchedule } from "./schedule.ts";
 import { because } from "./words.ts";
 
 /** Maximum characters of a text from elsewhere. */
-const longestText = 300;
+const longestText = 1_000;
 /** Maximum number of pages of a function's dead letters that are searched. */
 const mostPages = 20;
 
