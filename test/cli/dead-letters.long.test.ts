@@ -126,6 +126,20 @@ it("letters that cannot be replayed for one reason are reported in one line, wit
   expect(stderr).toMatch(/^WF_CHECKPOINT_LETTER_HOMELESS: .*, got "1"; .* \(the same for 11 more\)\n$/);
 });
 
+it("an error that is too long for its row is whole below it, to the end of its remedy", async () => {
+  const folder = folderOf({});
+  const store = new Checkpoint(new SqliteJournal({ folder }));
+  const { id } = await store.openView("greet", "settings", "/ConfigMap");
+  const message = `${"it is refused ".repeat(20)};\n  add: - { verbs: [create] }`;
+  const error = { name: "ForbiddenError", message, stack: "" };
+  await store.commit({ ...emptyBatch, deadLetters: [{ ...letter(id, "greet"), error }, letter(id, "greet")] });
+  await store.close(true);
+  const [, row, whole, next] = (await run("list", "--data", folder)).stdout.split("\n");
+  expect(row).toMatch(/^1 .*ForbiddenError: it is refused .*…$/);
+  expect(whole).toBe(`    ERROR: ForbiddenError: ${message.replace(/\s+/g, " ")}`);
+  expect(next).toMatch(/^2 .*TypeError: no$/);
+});
+
 describe.each([
   ["of a data folder", async () => ["--data", await dataFolder()]],
   ["of a runtime", async () => runtimeAndFolder()],
