@@ -16,7 +16,7 @@ function linesOf({ metadata, status }: V1Pod): string[] {
 
 export default defineBatchHandler(async (events, ctx) => {
   const lines = events.flatMap(({ object }) => linesOf(object));
-  const url = ctx.env.WEBHOOK_URL;
+  const url = ctx.env.CRASH_NOTIFY_URL;
   if (!url) {
     for (const line of lines) ctx.log.warn(line);
     return;

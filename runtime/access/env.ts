@@ -21,8 +21,8 @@ export interface ResolvedEnv {
 /** A `.env` file. Its variables take the place of references to Secrets of the same name. */
 export interface LocalEnv {
   readonly file: string;
-  /** Returns the variables; `undefined` if there is no file. @throws WatchfireError WF_ACCESS_ENV */
-  read(): Readonly<Record<string, string>> | undefined;
+  /** Returns a function's variables; `undefined` if there is no file. @throws WatchfireError WF_ACCESS_ENV */
+  read(functionName: string): Readonly<Record<string, string>> | undefined;
 }
 
 interface EnvParts {
@@ -54,7 +54,7 @@ export async function resolveEnv(
     }
     return data;
   };
-  const local = localEnv?.read();
+  const local = localEnv?.read(manifest.name);
   const values = new Map<string, string>();
   const secrets: string[] = [];
   const configuration: string[] = [];

@@ -40,18 +40,18 @@ export const test = command({
     const faults = loaded.faults.length > 0 ? loaded.faults : (values?.unused() ?? []);
     const chosen = chosenOf(loaded, operands);
     const local = dotEnv(folder);
-    const localEnv = local.read();
     const code = openCode(folder, systemClock);
-    const runner = new FixtureRunner(programs ? () => openReal(programs) : openEmbedded, localEnv);
+    const runner = new FixtureRunner(programs ? () => openReal(programs) : openEmbedded, local);
     const results: FixtureResult[] = [];
     const unset = new Set<string>();
     try {
       for (const manifest of chosen) {
+        const localEnv = local.read(manifest.name);
         for (const file of fixtureFiles(manifest)) {
           const of = { function: manifest.name, fixture: relative(process.cwd(), file) };
           try {
             const fixture = readFixture(file);
-            for (const name of unsetIn(manifest, { ...localEnv, ...fixture.env }))
+            for (const name of localEnv ? unsetIn(manifest, { ...localEnv, ...fixture.env }) : [])
               unset.add(`${manifest.file}: ${name}`);
             const differences = await runner.run(manifest, await code.bundle(manifest), fixture);
             results.push({ ...of, differences });
@@ -70,8 +70,7 @@ export const test = command({
       const what = "no function has a fixture: a file events/NAME.json beside its manifest";
       throw new WatchfireError("WF_DEV_FIXTURE", { what, place: { file: folder } });
     }
-    if (localEnv)
-      for (const each of unset) warn(`${each} is empty, since it is in neither ${local.file} nor the fixture`);
+    for (const each of unset) warn(`${each} is empty, since it is in neither ${local.file} nor the fixture`);
     print(options.output, faults, results);
     return results.every(isPassed) && faults.length === 0 ? 0 : 1;
   },

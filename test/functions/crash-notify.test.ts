@@ -3,7 +3,7 @@ import { runBatch } from "@watchfire/sdk/testing";
 import { expect, test } from "vitest";
 import handler from "../../functions/crash-notify/handler.ts";
 
-const env = { WEBHOOK_URL: "https://hooks.slack.com/services/x" };
+const env = { CRASH_NOTIFY_URL: "https://hooks.slack.com/services/x" };
 
 const pod = (name: string, reason = "CrashLoopBackOff") => {
   const state = { waiting: { reason } };
@@ -32,7 +32,7 @@ test("Pods that crash together are told in one message, with how each ended", as
   const { run, posted } = await notify(["web-0", "web-1"]);
   expect(run).toMatchObject({ outcome: "ok", failed: [], calls: [] });
   const end = "4 restarts, ended with 137 (OOMKilled)";
-  expect(posted).toEqual([[env.WEBHOOK_URL, `In a crash loop:\nshop/web-0 web: ${end}\nshop/web-1 web: ${end}`]]);
+  expect(posted).toEqual([[env.CRASH_NOTIFY_URL, `In a crash loop:\nshop/web-0 web: ${end}\nshop/web-1 web: ${end}`]]);
 });
 
 test("a webhook that is away has all of them wait, and any other refusal fails them", async () => {

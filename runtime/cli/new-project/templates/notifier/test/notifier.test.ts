@@ -14,7 +14,7 @@ const object = {
 
 test("a Warning is posted to the webhook", async () => {
   const posted: unknown[] = [];
-  const env = { WEBHOOK_URL: "https://hooks.slack.com/services/x" };
+  const env = { NOTIFIER_URL: "https://hooks.slack.com/services/x" };
   const fetch = async (url: string, init?: { body?: unknown }) => {
     posted.push([url, JSON.parse(String(init?.body))]);
     return new Response("ok");
@@ -22,7 +22,7 @@ test("a Warning is posted to the webhook", async () => {
   const { outcome } = await runHandler(handler, { type: "Added", object }, { env, fetch });
   expect(outcome).toBe("ok");
   expect(posted).toEqual([
-    [env.WEBHOOK_URL, { text: "BackOff: Pod default/web: Back-off restarting failed container" }],
+    [env.NOTIFIER_URL, { text: "BackOff: Pod default/web: Back-off restarting failed container" }],
   ]);
 });
 

@@ -10,7 +10,7 @@ const service = (type: string): V1Service => ({
   spec: { type, ports: [{ port: 443 }] },
   status: { loadBalancer: { ingress: [{ ip: "192.0.2.7" }] } },
 });
-const env = { WEBHOOK_URL: "https://dns.example.com/services" };
+const env = { SERVICE_WEBHOOK_URL: "https://dns.example.com/services" };
 
 /** Runs it with a webhook that answers with this status, and returns what was posted. */
 async function post(type: "Modified" | "Deleted", object: V1Service, status = 200) {

@@ -6,7 +6,7 @@ type Triggers = sdk.Triggers<{
 }>;
 
 type Env = {
-  readonly WEBHOOK_URL?: string;
+  readonly NOTIFIER_URL?: string;
 };
 type Reads = never;
 

@@ -5,7 +5,7 @@ export default defineHandler(async (event, ctx) => {
   const { involvedObject, reason, message } = event.object;
   const { kind, namespace, name } = involvedObject;
   const text = `${reason}: ${kind} ${namespace}/${name}: ${message}`;
-  const url = ctx.env.WEBHOOK_URL;
+  const url = ctx.env.NOTIFIER_URL;
   if (!url) return ctx.log.warn(text);
   const headers = { "content-type": "application/json" };
   const response = await ctx.fetch(url, { method: "POST", headers, body: JSON.stringify({ text }) });

@@ -6,7 +6,7 @@ type Triggers = sdk.Triggers<{
 }>;
 
 type Env = {
-  readonly WEBHOOK_URL?: string;
+  readonly SERVICE_WEBHOOK_URL?: string;
 };
 type Reads = never;
 

@@ -8,7 +8,7 @@ export default defineHandler(async (event, ctx) => {
   const ports = isServed ? (spec.ports ?? []).map(({ port }) => port) : [];
   // The whole state, and not the difference: the same post twice does no harm.
   const service = { service: `${metadata.namespace}/${metadata.name}`, addresses, ports };
-  const url = ctx.env.WEBHOOK_URL;
+  const url = ctx.env.SERVICE_WEBHOOK_URL;
   if (!url) return ctx.log.warn("no webhook", service);
   const headers = { "content-type": "application/json", "idempotency-key": event.id };
   const { ok, status: code } = await ctx.fetch(url, { method: "POST", headers, body: JSON.stringify(service) });
