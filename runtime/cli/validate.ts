@@ -21,8 +21,8 @@ import { readStore, warningsOfStore } from "./store-limits.ts";
 import { readValues, valuesOption } from "./values.ts";
 import {
   compareHandlers,
+  compareNames,
   warn,
-  warningsOfNames,
   warningsOfReach,
   warningsOfTypes,
   warningsOfWildcards,
@@ -79,14 +79,23 @@ export const validate = command({
     const built = await buildFunctions(folder, functions);
     const types = await compareWithTypes(folder, built);
     const handlers = compareHandlers(folder, loaded);
+    const asksCluster = given.has("kubeconfig") || given.has("context");
+    const names = asksCluster ? { faults: [], warnings: [] } : compareNames(folder, loaded);
     const ofBuild = built.flatMap((each) => each.faults);
     // A manifest that is refused may be the one that uses a value.
     const unused = faults.length === 0 ? (values?.unused() ?? []) : [];
-    const all = [...faults, ...unused, ...served.faults, ...ofBuild, ...types.faults, ...handlers.faults];
-    const asksCluster = given.has("kubeconfig") || given.has("context");
+    const all = [
+      ...faults,
+      ...unused,
+      ...served.faults,
+      ...ofBuild,
+      ...types.faults,
+      ...names.faults,
+      ...handlers.faults,
+    ];
     const warnings = [
       ...strayWarnings(folder, functions),
-      ...(asksCluster ? [] : warningsOfNames(folder, loaded)),
+      ...names.warnings,
       ...warningsOfWildcards(loaded),
       ...warningsOfReach(loaded, { namespace, account }),
       ...warningsOfStore(loaded, built, store),
@@ -95,8 +104,9 @@ export const validate = command({
     ];
     const edits = options.data === undefined ? [] : await editsInFolder(options.data, functions);
     const faulty = new Set([...served.faulty, ...types.faulty]);
-    const mistyped = new Set(handlers.faults.map(({ detail }) => resolve(detail.place?.file ?? "")));
-    const isGood = (manifest: FunctionManifest) => !faulty.has(manifest) && !mistyped.has(resolve(manifest.handler));
+    const wrong = new Set([...names.faults, ...handlers.faults].map(({ detail }) => resolve(detail.place?.file ?? "")));
+    const isGood = (manifest: FunctionManifest) =>
+      !faulty.has(manifest) && ![manifest.file, manifest.handler].some((file) => wrong.has(resolve(file)));
     const good = built.filter(({ faults, manifest }) => faults.length === 0 && isGood(manifest));
     print(options.output, {
       valid: good.map(({ manifest }) => manifest.name),

@@ -5,7 +5,7 @@ import { faultOfRule } from "../manifest/fault.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { LoadedFunctions } from "../manifest/load.ts";
 import type { RuleFault } from "../manifest/rule-fault.ts";
-import { builtInWarnings } from "../rbac/built-in.ts";
+import { namesNotBuiltIn } from "../rbac/built-in.ts";
 import { callWarnings } from "../rbac/handler-calls.ts";
 import { builtInKinds, definedKinds, definedResources, type KnownKinds } from "../rbac/kinds.ts";
 import { type ReachOptions, reachWarnings } from "../rbac/reach.ts";
@@ -23,10 +23,16 @@ export function warn(message: string): void {
 export const warningsOfReach = (loaded: LoadedFunctions, runtime: ReachOptions): WatchfireError[] =>
   warningsOf(loaded, (manifest) => reachWarnings(manifest, runtime));
 
-/** Returns a warning for each name that Kubernetes' own API groups are not known to have. */
-export function warningsOfNames(folder: string, loaded: LoadedFunctions): WatchfireError[] {
+/** Returns faults and warnings for names that Kubernetes' own API groups are not known to have. */
+export function compareNames(
+  folder: string,
+  loaded: LoadedFunctions,
+): { [Of in "faults" | "warnings"]: WatchfireError[] } {
   const defined = definedResources(folder, loaded.functions);
-  return warningsOf(loaded, (manifest) => builtInWarnings(manifest, defined));
+  return {
+    faults: warningsOf(loaded, (manifest) => namesNotBuiltIn(manifest, defined).faults),
+    warnings: warningsOf(loaded, (manifest) => namesNotBuiltIn(manifest, defined).warnings),
+  };
 }
 
 /** Returns a warning for each permission that no rule can be made of. */

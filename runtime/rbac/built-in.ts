@@ -14,12 +14,19 @@ const unwatched: Readonly<Record<string, readonly string[]>> = {
   "certificates.k8s.io": ["signers"],
 };
 
+/** What Kubernetes is not known to have. */
+interface UnknownNames {
+  /** Kinds of a group without a dot, which no CustomResourceDefinition can have. */
+  readonly faults: readonly RuleFault[];
+  /** Other names, which a newer Kubernetes may serve. */
+  readonly warnings: readonly RuleFault[];
+}
+
 /**
- * Returns warnings for names in a manifest that Kubernetes' own API groups are not known to have, without asking a cluster. They
- * are only warnings, because a newer Kubernetes may serve more. Other groups are not checked, nor names defined by
- * CustomResourceDefinitions in the functions folder.
+ * Returns the names in a manifest that Kubernetes' own API groups are not known to have, without asking a cluster. Other groups
+ * are not checked, nor names defined by CustomResourceDefinitions in the functions folder.
  */
-export function builtInWarnings(
+export function namesNotBuiltIn(
   {
     triggers,
     schedules,
@@ -27,17 +34,23 @@ export function builtInWarnings(
     permissions,
   }: Pick<FunctionManifest, "triggers" | "schedules" | "reads" | "permissions">,
   defined: readonly DefinedResource[],
-): RuleFault[] {
-  return [
-    ...triggers.flatMap((trigger, index) =>
-      kindWarnings(trigger, ["spec", "triggers", placeOfWatch({ schedules }, index), "watch"], defined),
-    ),
-    ...reads.flatMap((read, index) => kindWarnings(read, ["spec", "reads", index], defined)),
-    ...permissions.flatMap((rule, index) => ruleWarnings(rule, ["spec", "permissions", index], defined)),
+): UnknownNames {
+  const places = [
+    ...triggers.map((of, index) => ({ of, path: ["spec", "triggers", placeOfWatch({ schedules }, index), "watch"] })),
+    ...reads.map((of, index) => ({ of, path: ["spec", "reads", index] })),
   ];
+  const found = ({ of, path }: (typeof places)[number]) => faultsOfKind(of, path, defined);
+  const isOfPlainGroup = ({ of }: (typeof places)[number]) => !groupOf(of.apiVersion).includes(".");
+  return {
+    faults: places.filter(isOfPlainGroup).flatMap(found),
+    warnings: [
+      ...places.filter((each) => !isOfPlainGroup(each)).flatMap(found),
+      ...permissions.flatMap((rule, index) => ruleWarnings(rule, ["spec", "permissions", index], defined)),
+    ],
+  };
 }
 
-function kindWarnings(
+function faultsOfKind(
   { apiVersion, kind }: Selection,
   path: FaultPath,
   defined: readonly DefinedResource[],

@@ -26,16 +26,32 @@ const commentOrText = new RegExp(`(${comment.source})|${text.source}`, "g");
 const withoutComments = (code: string): string =>
   code.replace(commentOrText, (found, isComment) => (isComment ? found.replace(/[^\n]/g, " ") : found));
 
-/** Finds the calls that name a kind literally. A reference in a variable is not followed. */
+/**
+ * Finds the calls that name a kind literally, also by a constant object that has it: `kube.get(ref)`, `kube.get({ ...kind, name })`
+ * and `listAll(ctx.kube, { ...kind })`.
+ */
 export function literalCalls(source: string): LiteralCall[] {
   const code = withoutComments(source);
-  const calls = code.matchAll(/\bkube\s*\.\s*(\w+)\s*(?:<[^<>()]*>)?\s*\(\s*\{([^{}]*)/g);
-  return [...calls].flatMap(({ index, 1: method = "", 2: fields = "" }) => {
+  const constants = constantsIn(code);
+  const calls = code.matchAll(
+    /\bkube\s*(?:\.\s*(\w+)\s*(?:<[^<>()]*>)?\s*\(|,(?<=\blistAll\s*(?:<[^<>()]*>)?\s*\([^()]*,))\s*(?:\{([^{}]*)|([\w$]+)\s*[,)])/g,
+  );
+  return [...calls].flatMap(({ index, 1: method = "list", 2: written, 3: name = "" }) => {
+    const fields = (written ?? `...${name}`).replace(/\.\.\.([\w$]+)/g, (_, constant) => constants.get(constant) ?? "");
     const [apiVersion, kind] = [fieldOf(fields, "apiVersion"), fieldOf(fields, "kind")];
     if (apiVersion === undefined || kind === undefined) return [];
     const namespace = fieldOf(fields, "namespace");
     return [{ method, apiVersion, kind, ...(namespace !== undefined && { namespace }), ...placeIn(code, index) }];
   });
+}
+
+/** Returns the fields of each constant that is an object, except names that are defined twice. */
+function constantsIn(code: string): ReadonlyMap<string, string> {
+  const found = [...code.matchAll(/\bconst\s+([\w$]+)\s*(?::[^=;\n]*)?=\s*\{([^{}]*)/g)];
+  const names = Map.groupBy(found, ([, name = ""]) => name);
+  return new Map(
+    [...names].flatMap(([name, [first, ...more]]) => (more.length > 0 ? [] : [[name, first?.[2] ?? ""] as const])),
+  );
 }
 
 const fieldOf = (fields: string, name: string): string | undefined =>

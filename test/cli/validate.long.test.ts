@@ -290,16 +290,16 @@ test("a literal call without a permission is a warning with the rule to add, and
   expect(warnings((await validate(folder)).output)).toEqual([]);
 });
 
-test("a misspelt name of Kubernetes' own is a warning with its place and the near name, where no cluster is asked", async () => {
+test("a misspelt kind of Kubernetes' own is a fault, and a resource a warning, with the near name, where no cluster is asked", async () => {
   const folder = folderOf({});
   const rule = "  permissions: [{ apiGroups: [''], resources: [configmap], verbs: [get] }]";
   define(folder, "f", undefined, manifest("f", rule, "{ apiVersion: v1, kind: Confgmap }"));
   define(folder, "other", undefined, manifest("other", "", "{ apiVersion: shop.example/v1, kind: Shp }"));
   const { status, output } = await validate(folder);
   expect(output).toMatch(
-    /^warning: WF_MANIFEST_NOT_BUILT_IN \S*f\/function\.yaml:7:\d+ spec\.triggers\[0\]\.watch\.kind: .*did you mean ConfigMap\?$/m,
+    /^WF_MANIFEST_NOT_BUILT_IN \S*f\/function\.yaml:7:\d+ spec\.triggers\[0\]\.watch\.kind: .*did you mean ConfigMap\?$/m,
   );
   expect(output).toMatch(/^warning: WF_MANIFEST_NOT_BUILT_IN .*resources\[0\]: .*did you mean configmaps\?$/m);
-  expect(output).toMatch(/^2 valid, 0 faults, 2 warnings$/m);
-  expect(status).toBe(0);
+  expect(output).toMatch(/^1 valid, 1 fault, 1 warning$/m);
+  expect(status).toBe(1);
 });

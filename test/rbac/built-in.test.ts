@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { builtInWarnings } from "../../runtime/rbac/built-in.ts";
+import { namesNotBuiltIn } from "../../runtime/rbac/built-in.ts";
 import { builtInTable, type DefinedResource } from "../../runtime/rbac/kinds.ts";
 import { trigger } from "./trigger.ts";
 
@@ -10,9 +10,12 @@ const rows = Object.entries(builtInTable).flatMap(([apiVersion, kinds]) =>
 );
 const rule = (apiGroups: string[], ...resources: string[]) => ({ apiGroups, resources, verbs: ["get"] });
 const ofKind = (apiVersion: string, kind: string, defined: DefinedResource[] = []) =>
-  builtInWarnings({ triggers: [trigger({ apiVersion, kind })], schedules: [], reads: [], permissions: [] }, defined);
+  Object.values(
+    namesNotBuiltIn({ triggers: [trigger({ apiVersion, kind })], schedules: [], reads: [], permissions: [] }, defined),
+  ).flat();
 const ofRule = (apiGroups: string[], ...resources: string[]) =>
-  builtInWarnings({ triggers: [], schedules: [], reads: [], permissions: [rule(apiGroups, ...resources)] }, []);
+  namesNotBuiltIn({ triggers: [], schedules: [], reads: [], permissions: [rule(apiGroups, ...resources)] }, [])
+    .warnings;
 
 test("every built-in kind passes, and each with a letter left out is told with the name that was meant", () => {
   fc.assert(
@@ -66,4 +69,23 @@ test("nothing is said of other groups, wildcards, what nobody watches, and what 
   const shop = { group: "apps", kind: "Shop", plural: "shops", namespaced: true, versions: ["v1"] };
   expect(ofKind("apps/v1", "Shop")).toHaveLength(1);
   expect(ofKind("apps/v1", "Shop", [shop])).toEqual([]);
+});
+
+test("a kind of a group without a dot cannot exist, and others may be of a newer Kubernetes", () => {
+  const counts = (apiVersion: string, kind: string) => {
+    const watch = trigger({ apiVersion, kind });
+    const read = { ...watch, indexes: [] } as never;
+    const parts = { triggers: [watch], schedules: [], reads: [read], permissions: [] };
+    const { faults, warnings } = namesNotBuiltIn(parts, []);
+    return [faults.length, warnings.length];
+  };
+  for (const [apiVersion, kind] of [
+    ["v1", "Deployment"],
+    ["v1", "ConfigMpa"],
+    ["apps/v2", "Deployment"],
+    ["networking/v1", "Ingress"],
+  ] as const)
+    expect(counts(apiVersion, kind)).toEqual([2, 0]);
+  expect(counts("networking.k8s.io/v1", "Ingres")).toEqual([0, 2]);
+  expect(counts("v1", "ConfigMap")).toEqual([0, 0]);
 });

@@ -20,6 +20,26 @@ ctx.kube.get(ref);
     ]);
   });
 
+  it("are followed to a constant object with the kind, unless another has its name", () => {
+    const source = `
+const kind = { apiVersion: "apps/v1", kind: "Deployment", namespace: "a" } as const;
+const twice = { apiVersion: "v1", kind: "Pod" };
+ctx.kube.patch({ ...kind, name }, patch);
+kube.apply(copy, { force: true });
+listAll(ctx.kube, { ...kind, labelSelector });
+const copy: Copy = { apiVersion: "v1", kind: "Secret", metadata: { name } };
+ctx.kube.get(twice);
+{ const twice = { apiVersion: "v1", kind: "Node" }; }
+ctx.kube.get({ ...unknown, name });
+`;
+    const deployment = { apiVersion: "apps/v1", kind: "Deployment", namespace: "a" };
+    expect(literalCalls(source)).toMatchObject([
+      { method: "patch", ...deployment, line: 4 },
+      { method: "apply", apiVersion: "v1", kind: "Secret", line: 5 },
+      { method: "list", ...deployment, line: 6 },
+    ]);
+  });
+
   it("are none in comments, and a text that looks like a comment hides none", () => {
     const call = 'kube.get({ apiVersion: "v1", kind: "Pod" });';
     expect(literalCalls(`/* ${call}\n${call} */ // ${call}\n`)).toEqual([]);
