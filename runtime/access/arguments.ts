@@ -68,6 +68,9 @@ export type OperationName = keyof typeof argumentSchemas;
 /** Checked arguments of one operation. */
 export type ArgumentsOf<Name extends OperationName> = z.output<(typeof argumentSchemas)[Name]>;
 
+/** The names of all operations. */
+export const operationNames: readonly string[] = Object.keys(argumentSchemas);
+
 /** True if a guest's string names an operation. */
 export const isOperation = (name: string): name is OperationName => Object.hasOwn(argumentSchemas, name);
 

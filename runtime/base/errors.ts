@@ -95,7 +95,7 @@ export const errorCodes = {
     "correct the name, or apply the CustomResourceDefinition first",
   ),
   WF_MANIFEST_NOT_BUILT_IN: user(
-    "the manifest names a kind or a resource that Kubernetes is not known to have: a warning, which refuses nothing",
+    "the manifest names a kind that Kubernetes does not have; a warning for a resource, and where a newer Kubernetes may have it",
     "correct the name; where a newer Kubernetes has it, `watchfire validate --context NAME` asks that cluster",
   ),
   WF_MANIFEST_HANDLER_MISSING: user("the handler's file does not exist", "correct `spec.handler`, or create the file"),
@@ -410,7 +410,7 @@ export const errorCodes = {
   ),
   WF_DEV_FIXTURE: user(
     "a fixture of a function cannot be used",
-    "correct the file: one of `event`, `events` and `run`, and optionally `objects`, `env`, `responses` and `expect`",
+    "correct it at that place; the page fixtures.md describes the fields",
   ),
   WF_DEV_SAMPLE: user("a sample in a function's folder cannot be applied", "correct the file, or remove it"),
 

@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import type { Difference } from "@watchfire/sdk/testing";
 import { systemClock } from "../base/clock.ts";
 import { readEnvironment } from "../base/config.ts";
@@ -65,16 +65,23 @@ export const test = command({
       code.close();
       await runner.close();
     }
+    const without = chosen.filter(({ name }) => !results.some((each) => each.function === name));
+    const isNamed = operands.length > 0 || chosen.length === 0;
     // A function that is refused may have a fixture.
-    if (results.length === 0 && faults.length === 0) {
-      const what = "no function has a fixture: a file events/NAME.json beside its manifest";
-      throw new WatchfireError("WF_DEV_FIXTURE", { what, place: { file: folder } });
+    if (results.length === 0 && faults.length === 0 && isNamed) {
+      const what = `${operands.join(", ") || "the folder"} has no fixture`;
+      const hint = without[0] ? howToAdd(without[0]) : "add a function: watchfire new NAME";
+      throw new WatchfireError("WF_DEV_FIXTURE", { what, place: { file: folder }, hint });
     }
+    for (const each of without) warn(`${each.name} has no fixture; ${howToAdd(each)}`);
     for (const each of unset) warn(`${each} is empty, since it is in neither ${local.file} nor the fixture`);
     print(options.output, faults, results);
     return results.every(isPassed) && faults.length === 0 ? 0 : 1;
   },
 });
+
+const howToAdd = ({ name, file }: FunctionManifest): string =>
+  `write ${relative(process.cwd(), join(dirname(file), "events", "NAME.json"))}, or: watchfire record ${name}`;
 
 /** Returns the variables that must be from a Secret and have no value. */
 const unsetIn = ({ env }: FunctionManifest, values: Readonly<Record<string, string>>): string[] =>

@@ -226,11 +226,33 @@ describe("watchfire test", () => {
       { "a.json": { type: "Scheduled", scheduledFor: "2026-03-29T01:00:00Z" } },
       /a\.json:1:\d+ type: the function has no schedule/,
     ],
-    ["no fixture at all", {}, /WF_DEV_FIXTURE .*: no function has a fixture/],
+    [
+      "a call that is none",
+      { "a.json": { event: event({}), expect: { calls: [{ call: "kube.get" }, { call: "patch" }] } } },
+      /a\.json:1:\d+ expect\.calls\[1\]\.call: there is no such call, got "patch"; did you mean kube\.patch\?/,
+    ],
   ])("is told of %s", async (_, fixtures, said) => {
     const { status, stderr } = await run(project(fixtures));
     expect(stderr).toMatch(said);
+    expect(stderr).not.toMatch(/; correct the file: one of/);
     expect(status).toBe(1);
+  });
+
+  test("a function without a fixture is named with what to write, and fails only where it is asked for", async () => {
+    const functions = project({});
+    const said = /greet has no fixture; write \S*greet\/events\/NAME\.json, or: watchfire record greet\n$/;
+    const all = await run(functions);
+    expect(all).toMatchObject({ stdout: "0 passed, 0 failed\n", status: 0 });
+    expect(all.stderr).toMatch(said);
+    const named = await run(functions, "greet");
+    expect(named.stderr).toMatch(/^WF_DEV_FIXTURE \S*functions: /);
+    expect(named.stderr).toMatch(said);
+    expect(named.status).toBe(1);
+    define(functions, "other", undefined, manifest("other"));
+    write(join(functions, "other/events/a.json"), JSON.stringify(event({})));
+    const some = await run(functions);
+    expect(some).toMatchObject({ stdout: "1 passed, 0 failed\n", status: 0 });
+    expect(some.stderr).toMatch(said);
   });
 
   test("shows the faults of manifests if all are refused, also for a function that is named", async () => {
@@ -260,7 +282,7 @@ describe("watchfire test", () => {
   });
 
   test("runs a reconciler, its cache, a schedule and a batch by their fixtures, and expects the time they ask for", async () => {
-    const functions = project({});
+    const functions = join(folderOf({}), "functions");
     const team = (name: string) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels: { team: "a" } } });
     const reconciler = `import { defineReconciler, requeueAfter } from "@watchfire/sdk";
 export default defineReconciler(async ({ key, object, causes }, ctx) => {
@@ -356,7 +378,7 @@ export default defineReconciler(async ({ key, object, causes }, ctx) => {
   });
 
   test("a fixture says what is told: namespaces, selectors and events of its trigger do not choose", async () => {
-    const functions = project({});
+    const functions = join(folderOf({}), "functions");
     const watch = "{ apiVersion: v1, kind: ConfigMap, namespaceSelector: { matchNames: [prod] }, events: [Deleted] }";
     define(functions, "elsewhere", undefined, manifest("elsewhere", "", watch));
     write(join(functions, "elsewhere/events/a.json"), JSON.stringify(event({})));
@@ -364,7 +386,7 @@ export default defineReconciler(async ({ key, object, causes }, ctx) => {
   });
 
   test("refuses a reconciler's run of another kind, and a cause by a trigger that is not there", async () => {
-    const functions = project({});
+    const functions = join(folderOf({}), "functions");
     define(functions, "level", undefined, manifest("level", "  delivery: { mode: Reconcile }\n"));
     const key = { name: "a", namespace: "demo" };
     const fixtures = {
