@@ -195,7 +195,10 @@ export function readRules(
   given: ReadonlySet<string>,
 ): RulesOptions {
   const { namespace, "service-account": account, store } = options;
-  if (namespace === undefined) throw new WatchfireError("WF_CLI_USAGE", { what: "--namespace is missing" });
+  if (namespace === undefined) {
+    const hint = "such as `watchfire rbac --namespace watchfire`; `watchfire rbac --explain` needs no namespace";
+    throw new WatchfireError("WF_CLI_USAGE", { what: "--namespace is missing", hint });
+  }
   return {
     namespace: readNamespace(namespace),
     ...(options["runtime-namespace"] !== undefined && {

@@ -230,7 +230,7 @@ function scheduleOf(name: string, schedules: readonly Schedule[], trigger: strin
   const names = schedules.map((each) => each.name);
   const hint =
     names.length === 0
-      ? `\`watchfire redeliver ${name}\` runs it for objects`
+      ? `\`watchfire redeliver ${name} --all\` runs it for all its objects`
       : `add --trigger ${trigger === undefined ? names.join(" or --trigger ") : (suggest(trigger, names) ?? names[0])}`;
   throw new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", {
     what: found ? `function ${name} has several schedules` : `function ${name} has no such schedule`,

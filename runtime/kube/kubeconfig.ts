@@ -62,7 +62,7 @@ function noContext({ config, files, found }: LoadedKubeconfig): Error {
     return configFault({
       what: `no cluster is named, and this process is not in a pod with a ServiceAccount`,
       ...(files !== "" && { actual: files }),
-      hint: "pass --kubeconfig FILE, set KUBECONFIG, or write ~/.kube/config",
+      hint: "pass --kubeconfig FILE or set KUBECONFIG; for the cluster of a running `watchfire dev`: --kubeconfig .watchfire/kubeconfig",
     });
   }
   if (known.length === 0) {

@@ -1,4 +1,5 @@
 import { type ASTNode, ExpressionError, patternSize } from "@watchfire/cel";
+import { suggest } from "../../base/suggest.ts";
 import { type CompileBudget, compileBudget } from "../../manifest/condition-limits.ts";
 import { Expression, parseCondition, parseKey } from "./expression.ts";
 import { checkKeyExpression } from "./key-rule.ts";
@@ -37,7 +38,29 @@ export function checkExpression(
     );
     return unread && `the expression reads the field ${unread[0]}, but \`object\` is Metadata`;
   } catch (error) {
-    if (error instanceof ExpressionError) return `the expression ${error.message}`;
+    if (error instanceof ExpressionError) return `the expression ${clearer(error.message)}`;
     throw error;
   }
+}
+
+/** Names that people write and misspell; a function of another name is not corrected. */
+const functionNames = (
+  "startsWith endsWith contains matches size has all exists exists_one map filter split join lowerAscii upperAscii " +
+  "replace substring trim indexOf find findAll min max sum isSorted string int double bool timestamp duration quantity"
+).split(" ");
+
+/** Returns the CEL parser's message, with what to write instead if that is known. */
+function clearer(message: string): string {
+  const called = /no matching overload for '(?:.*\.)?(\w+)\(/.exec(message)?.[1];
+  if (called !== undefined && !functionNames.includes(called)) {
+    const meant = suggest(called, functionNames);
+    return meant === undefined ? message : `calls ${called}, which is not a function: did you mean ${meant}?`;
+  }
+  const variable = /unknown variable: (\w+)/.exec(message)?.[1];
+  if (variable !== undefined) {
+    const meant = variable.length < 4 ? undefined : suggest(variable, ["object", "oldObject"]);
+    return `${message}; an expression has object and oldObject${meant === undefined ? "" : `: did you mean ${meant}?`}`;
+  }
+  const operator = /unexpected character: ([=&|])/.exec(message)?.[1];
+  return operator === undefined ? message : `${message}; the operator is ${operator}${operator}`;
 }
