@@ -2,14 +2,14 @@ import { relative } from "node:path";
 import { WatchfireError } from "../base/errors.ts";
 import type { ManifestDocument } from "../document/document.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { importedFrom, type TriggerType, triggerTypes } from "../types/handler-text.ts";
+import { importedFrom, objectTypes, type TriggerType, triggerTypes } from "../types/handler-text.ts";
 
 /** Module of the built-in kinds' types. */
 const kubernetesTypes = "@watchfire/sdk/kubernetes";
 
 /**
  * Returns the types of a handler's triggers that its manifest contradicts: a trigger that it does not have, another kind than the
- * trigger watches, or `Scheduled` for a watch. Types of other modules than the SDK's are not compared.
+ * trigger watches, or `Scheduled` for a watch; and the objects' types of `defineHandler<…>` that no trigger watches. Types of other modules than the SDK's are not compared.
  */
 export function triggerFaults(
   { triggers, schedules, handler }: Pick<FunctionManifest, "triggers" | "schedules" | "handler">,
@@ -35,8 +35,13 @@ export function triggerFaults(
       ? undefined
       : `the trigger ${trigger} watches ${kind}, and not ${typed}`;
   };
-  return triggerTypes(source).flatMap((found) => {
-    const what = whatIsWrong(found);
+  const ofObjects = objectTypes(source).map(({ type, ...place }) => {
+    const typed = builtIn.has(type) ? kindOf(type) : undefined;
+    const isWatched = typed === undefined || triggers.some(({ kind }) => kind === typed);
+    return { ...place, what: isWatched ? undefined : `no trigger watches ${typed}, which the handler takes` };
+  });
+  const ofTriggers = triggerTypes(source).map((found) => ({ ...found, what: whatIsWrong(found) }));
+  return [...ofObjects, ...ofTriggers].flatMap(({ what, ...found }) => {
     const hint = `${manifest} has ${[...kinds].map(([name, kind]) => `${name} (${kind ?? "a schedule"})`).join(", ")}`;
     const place = { file: relative(process.cwd(), handler), line: found.line, column: found.column };
     return what === undefined ? [] : [new WatchfireError("WF_TYPES_TRIGGER", { what, place, hint })];

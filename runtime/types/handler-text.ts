@@ -64,6 +64,15 @@ export function triggerTypes(source: string): TriggerType[] {
   return found ? membersOf(code, found.index + found[0].length) : [];
 }
 
+/** Finds the types of `defineHandler<V1Pod | V1Node>` and its siblings; empty for a type with arguments or members. */
+export function objectTypes(source: string): Omit<TriggerType, "trigger">[] {
+  const code = withoutComments(source);
+  const defined = /\bdefine(?:Handler|BatchHandler|Reconciler)\s*<\s*([\w$]+(?:\s*\|\s*[\w$]+)*)\s*[,>]/g;
+  return [...code.matchAll(defined)].flatMap(({ index, 1: types = "" }) =>
+    types.split("|").map((type) => ({ type: type.trim(), ...placeIn(code, index) })),
+  );
+}
+
 /** The members of an object type whose text begins at an offset. */
 function membersOf(code: string, from: number): TriggerType[] {
   const found: TriggerType[] = [];

@@ -244,8 +244,13 @@ export default defineHandler<Triggers<${types}>>((event) => void event.trigger);
   define(folder, "good", typed('{ "nightly": Scheduled; readonly pods: V1Pod }'), text("good"));
   define(folder, "bad", typed("{\n  nightly: V1Secret;\n  pods: V1ConfigMap;\n  shops: V1Pod;\n}"), text("bad"));
   define(folder, "own", typed("{ pods: { metadata: { name: string; pads: V1Pod } }, nightly: Nightly }"), text("own"));
+  const object = (type: string) => typed("{}").replace("Triggers<{}>", type);
+  define(folder, "union", object("V1Pod | V1ConfigMap"), manifest("union"));
   const { status, output } = await validate(folder);
-  const said = output.split("\n").filter((line) => line.startsWith("WF_TYPES_TRIGGER"));
+  const said = output.split("\n").filter((line) => line.startsWith("WF_TYPES_TRIGGER") && !line.includes("union"));
+  expect(output).toMatch(
+    /^WF_TYPES_TRIGGER \S*union\/handler\.ts:4:16: no trigger watches Pod, which the handler takes; \S*union\/function\.yaml:\d+ has configmap \(ConfigMap\)$/m,
+  );
   const has = /; \S*bad\/function\.yaml:\d+ has .*pods \(Pod\), .*nightly \(a schedule\)$/;
   expect(said).toEqual([
     expect.stringMatching(
@@ -255,7 +260,7 @@ export default defineHandler<Triggers<${types}>>((event) => void event.trigger);
     expect.stringMatching(/bad\/handler\.ts:7:3: the manifest has no trigger shops; /),
   ]);
   for (const line of said) expect(line).toMatch(has);
-  expect(output).toMatch(/^2 valid, 3 faults$/m);
+  expect(output).toMatch(/^2 valid, 4 faults$/m);
   expect(status).toBe(1);
 });
 
@@ -266,7 +271,7 @@ test("a literal call without a permission is a warning with the rule to add, and
   await ctx.kube.get({ apiVersion: "v1", kind: "Secret", name: "token", namespace: "shop" });
   await ctx.kube.evict({ apiVersion: "v1", kind: "Pod", name: "p", namespace: _event });
   await ctx.kube.create({ apiVersion: "shop.example/v1", kind: "Shop", metadata: {} });
-  const ref = { apiVersion: "v1", kind: "Node", name: "n" };
+  let ref = { apiVersion: "v1", kind: "Node", name: "n" };
   await ctx.kube.get(ref);
 };
 `;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { importedFrom, literalCalls, triggerTypes } from "../../runtime/types/handler-text.ts";
+import { importedFrom, literalCalls, objectTypes, triggerTypes } from "../../runtime/types/handler-text.ts";
 
 describe("the literal calls of a handler", () => {
   it("are those whose apiVersion and kind are written in place, with their lines", () => {
@@ -50,6 +50,18 @@ ctx.kube.get({ ...unknown, name });
 });
 
 describe("the types of a handler's triggers", () => {
+  it("are the names that defineHandler and its siblings take, but no members or arguments", () => {
+    const source = `export default defineHandler<V1Pod |
+ V1Node>((event) => {});
+defineReconciler<Shop, Mine>(async () => {}); // defineHandler<V1Secret>
+defineHandler<Triggers<{ a: V1Pod }>>(() => {}); defineBatchHandler<{ metadata: V1ObjectMeta }>(() => {});`;
+    expect(objectTypes(source)).toEqual([
+      { type: "V1Pod", line: 1, column: 16 },
+      { type: "V1Node", line: 1, column: 16 },
+      { type: "Shop", line: 3, column: 1 },
+    ]);
+  });
+
   it("are the members of Triggers, whatever stands within them", () => {
     const source = `defineHandler<
   Triggers<{
