@@ -13,7 +13,7 @@ export const answerTooLarge = (status: number, limit: number): CallFailure =>
     reason: "ResponseTooLarge",
   });
 
-/** What to check if no similar kind is served. */
+/** The checks that the message names if no similar kind is served. */
 export const whatToCheck =
   "check apiVersion and kind with `kubectl api-resources`, and that the kind's CustomResourceDefinition is installed";
 
