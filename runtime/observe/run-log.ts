@@ -64,7 +64,7 @@ export const mostBodyBytes = 2 ** 20;
 const mostQuiet = 250;
 
 /** Whether the API server selects a trigger's objects by label or by field. */
-export type IsSelective = (functionName: string, trigger: string) => boolean;
+type IsSelective = (functionName: string, trigger: string) => boolean;
 
 /** The reason of a deletion that the API server sends for an object that was deleted, and for one that is no longer selected. */
 const deletedOrUnselected = "deleted, or no longer selected";
