@@ -22,7 +22,7 @@ const schema = z.object({
 });
 
 /** The record of a canary, or of the end of one: then it names no functions. */
-export interface CanaryRecord extends Omit<z.output<typeof schema>, "version" | "base"> {}
+interface CanaryRecord extends Omit<z.output<typeof schema>, "version" | "base"> {}
 
 /** The canary of a set. */
 export interface Canary extends CanaryRecord {
@@ -31,14 +31,14 @@ export interface Canary extends CanaryRecord {
 }
 
 /** Fields of an index that name a canary. */
-export interface CanaryFields {
+interface CanaryFields {
   readonly text: string;
   readonly signature: string | undefined;
 }
 
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** Formats a record. `index`: the text of the index that it belongs to; beside any other it is ignored. */
+/** Formats a record. `index`: the text of the index that it belongs to; with any other it is ignored. */
 export const canaryText = (record: CanaryRecord, index: string): string =>
   `${JSON.stringify({ version: 1, base: hashOf(index), ...record })}\n`;
 

@@ -6,7 +6,7 @@ import { output } from "./options.ts";
 import { runtimeOptions, withRuntime } from "./running-runtime.ts";
 import { readSet } from "./set-name.ts";
 
-type Canary = NonNullable<StatusAnswer["functions"][number]["canary"]>;
+type AnsweredCanary = NonNullable<StatusAnswer["functions"][number]["canary"]>;
 
 export const canary = command({
   name: "canary",
@@ -36,10 +36,15 @@ export const canary = command({
 });
 
 /** Returns the lines of a comparison: two rows for each function. */
-export function describeCanaries(found: readonly (Canary & { readonly name: string })[]): string[] {
+export function describeCanaries(found: readonly (AnsweredCanary & { readonly name: string })[]): string[] {
   const rows = found.flatMap(({ name, share, state, since, current, canary: own }) => {
     const kept = state === "aborted" ? 0 : share;
-    const row = (of: Canary["canary"]) => [String(of.runs), String(of.failures), timeOf(of.p50Ms), timeOf(of.p99Ms)];
+    const row = (of: AnsweredCanary["canary"]) => [
+      String(of.runs),
+      String(of.failures),
+      timeOf(of.p50Ms),
+      timeOf(of.p99Ms),
+    ];
     return [
       [name, "current", `${100 - kept}%`, ...row(current), since.replace(/\.\d+Z$/, "Z")],
       ["", state === "aborted" ? "canary (aborted)" : "canary", `${kept}%`, ...row(own)],

@@ -57,14 +57,14 @@ export const abort = command({
     }),
 });
 
-type Change = Pick<DeployPlan, "functions" | "canary"> &
+type CanaryChange = Pick<DeployPlan, "functions" | "canary"> &
   Pick<NonNullable<DeployPlan["note"]>, "kinds" | "git" | "message">;
 
 interface CanaryTools {
   readonly transport: SharedTransport;
   readonly identity: SetIdentity;
   readonly text: string;
-  readonly write: (change: Change) => Promise<DeployReport>;
+  readonly write: (change: CanaryChange) => Promise<DeployReport>;
 }
 
 /** Reads the canary, and lets `change` end it. Rights stay as they are, since a canary has those of the current code. */
@@ -83,7 +83,7 @@ async function changeCanary(
     const identity = { account, namespace: readNamespace(options.namespace ?? defaultNamespace), set };
     const found = await readCanarySet(transport, identity, key?.trusted);
     const by = await deployer(transport);
-    const write = ({ functions: code, canary, ...note }: Change) =>
+    const write = ({ functions: code, canary, ...note }: CanaryChange) =>
       deploy({
         ...{ ...identity, ...deployerOf(set), transport, functions: code, objects: [], codeOnly: true, key, canary },
         note: { by, ...note },

@@ -1,3 +1,4 @@
+import type { ResolvedEnv } from "../access/env.ts";
 import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import type { CanaryOffer } from "../catalog/function-source.ts";
@@ -17,8 +18,6 @@ export interface LiveCanaryParts extends Pick<ActiveComponents, "canaryAborted">
   readonly log: Pick<Logger, "error" | "info" | "warn">;
 }
 
-type Values = Readonly<Record<string, string>>;
-
 /** A canary that was offered. */
 interface Following {
   readonly offer: CanaryOffer;
@@ -26,7 +25,7 @@ interface Following {
   readonly route: CanaryRoute;
 }
 
-/** The canary of a live function: its code is loaded beside the current code, and gets its share of the keys. */
+/** The canary of a live function: its code is loaded in addition to the current code, and gets its share of the keys. */
 export class LiveCanary {
   private readonly name: string;
   private readonly instance: string;
@@ -50,7 +49,7 @@ export class LiveCanary {
    * Loads the offered canary, unless it was aborted, and ends the one before. `undefined`: there is no canary. One that cannot be
    * loaded is aborted.
    */
-  async follow(offer: CanaryOffer | undefined, concurrency: number, env: Values): Promise<void> {
+  async follow(offer: CanaryOffer | undefined, concurrency: number, env: ResolvedEnv["values"]): Promise<void> {
     if (offer?.id === this.now?.offer.id) return;
     await this.leave();
     await this.aborted.forget(this.name, offer?.id).catch((error: unknown) => this.notRecorded(error));
@@ -80,7 +79,7 @@ export class LiveCanary {
   }
 
   /** Loads it again, with changed values. */
-  async refresh(env: Values): Promise<void> {
+  async refresh(env: ResolvedEnv["values"]): Promise<void> {
     if (this.now && this.now.route.state.aborted === undefined) await this.load(this.now, env);
   }
 
@@ -91,7 +90,7 @@ export class LiveCanary {
     if (now) await this.parts.sandbox.unite(this.instance, now.instance, now.route);
   }
 
-  private async load({ offer, instance }: Following, env: Values): Promise<void> {
+  private async load({ offer, instance }: Following, env: ResolvedEnv["values"]): Promise<void> {
     await this.parts.sandbox.load(offer.manifest, await offer.bundle(), env, instance);
   }
 

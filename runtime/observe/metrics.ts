@@ -87,7 +87,7 @@ export interface Gauges {
   canaries(): readonly { readonly name: string; readonly canary?: CanaryReport | undefined }[];
 }
 
-/** What is measured of a canary and of the code that it is compared with. */
+/** Measurements of a canary, and of the code that it is compared with. */
 interface CanaryReport {
   readonly state: string;
   readonly current: VersionReport;

@@ -146,7 +146,7 @@ test("a canary whose attempts fail is aborted by its manifest's rule, for good, 
   expect([of(runtime, "canary").size, of(runtime, "current").size]).toEqual([0, names.length]);
   expect((await runtime.function("worse"))?.canary?.reason).toMatch(/^it was aborted at /);
   // Another canary is judged for itself.
-  await change("mended");
+  await change("corrected");
   await fixture.deploy("--canary", "60%");
   await loaded(runtime, "canary loaded");
   expect((await runtime.function("worse"))?.canary?.state).toBe("running");
@@ -205,7 +205,7 @@ test("what a canary may not change is refused by its name, and nothing is writte
   await fixture.define("first", says(team, "one", "ctx.log.info(String(event.oldObject));"));
   await refused("the use of `oldObject` of first differs");
   await fixture.define("first", says(team, "one", "", { delivery: { batch: {} } }));
-  await refused("`delivery.batch`");
+  await refused("`delivery.batch` of first differs");
   expect(await fixture.versions()).toEqual(before);
   await fixture.define("first", says(team, "two", "", { resources: { memory: "80Mi" }, canary: {} }));
   for (const share of ["0%", "100%", "10"]) expect((await fixture.tryDeploy("--canary", share)).status).toBe(1);

@@ -38,7 +38,7 @@ function divided({ share = 50, concurrency = 4, rule = aRule } = {}) {
     const listener = { begins() {}, ended: ({ type }: Outcome) => void outcomes.push(type) };
     route.give({ type: "Added", id: name, object } as Delivery, listener);
   };
-  /** Gives an event of each name, and ends its attempt. */
+  /** Submits an event of each name, and ends its attempt. */
   const run = (names: readonly string[], outcome: (of: Begun) => Outcome) => {
     for (const name of names) {
       give(name);
@@ -78,7 +78,7 @@ describe("the share of a canary", () => {
   });
 });
 
-test("a record beside another index than its own is no canary", () => {
+test("a record with another index than the one it was written for is no canary", () => {
   const entries = [{ name: "a", configMap: "a-1", sha256: "1".repeat(64) }];
   const record = {
     share: 10,
@@ -192,14 +192,14 @@ describe("a divided function", () => {
         const it = await (await DispatchFixture.open({ runner, manifest: manifest({ concurrency }) })).listed();
         const failing = new Map(events.map(({ fails }, index) => [String(20 + index), fails]));
         const open = new Map<string, string>();
-        const told: { name: string; rv: string; version: string; aborted: boolean }[] = [];
+        const seen: { name: string; rv: string; version: string; aborted: boolean }[] = [];
         runner.handles = async (delivery, version) => {
           const { name } = delivery.object;
           expect(open.has(name)).toBe(false);
           open.set(name, version);
           expect(open.size).toBeLessThanOrEqual(concurrency);
-          told.push({ name, rv: delivery.resourceVersion, version, aborted: runner.isAborted });
-          if (told.length === abortAfter) runner.abort();
+          seen.push({ name, rv: delivery.resourceVersion, version, aborted: runner.isAborted });
+          if (seen.length === abortAfter) runner.abort();
           await new Promise((resolve) => setImmediate(resolve));
           open.delete(name);
           return delivery.attempt <= (failing.get(delivery.resourceVersion) ?? 0) ? failure() : done;
@@ -214,11 +214,11 @@ describe("a divided function", () => {
           await it.clock.advance(1_000);
         }
         expect(it.function.status()).toMatchObject({ queued: 0, inFlight: 0 });
-        for (const [, of] of Map.groupBy(told, ({ name }) => name)) {
+        for (const [, of] of Map.groupBy(seen, ({ name }) => name)) {
           expect(of.map(({ rv }) => Number(rv))).toEqual(of.map(({ rv }) => Number(rv)).toSorted((a, b) => a - b));
           expect(new Set(of.filter(({ aborted }) => !aborted).map(({ version }) => version)).size).toBeLessThan(2);
         }
-        expect(told.filter(({ aborted, version }) => aborted && version === "canary")).toEqual([]);
+        expect(seen.filter(({ aborted, version }) => aborted && version === "canary")).toEqual([]);
         await it.dispatcher.drain(0);
       }),
       { numRuns: 20 },

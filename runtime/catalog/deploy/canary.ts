@@ -30,7 +30,7 @@ const free: ReadonlySet<string> = new Set([
 ]);
 
 /** A function's code and manifest. */
-interface Version {
+interface ComparedCode {
   readonly manifest: FunctionManifest;
   readonly usesOldObject: boolean;
 }
@@ -68,8 +68,7 @@ export function canaryEntries(
       const fields = differences(one, other);
       if (fields.length > 0)
         faults.push(fault(`${fields.join(", ")} of ${name} differ${fields.length > 1 ? "" : "s"}`));
-      if (other.manifest.delivery.batch)
-        faults.push(fault(`${name} receives batches, whose keys cannot be told apart`));
+      if (other.manifest.delivery.batch) faults.push(fault(`${name} receives batches, and a batch has several keys`));
     }
   }
   if (faults.length === 0 && changed.length === 0) {
@@ -80,7 +79,7 @@ export function canaryEntries(
   return changed;
 }
 
-function versionIn(found: unknown): Version | undefined {
+function versionIn(found: unknown): ComparedCode | undefined {
   const configMap = readConfigMap(found);
   if (!configMap) return undefined;
   try {
@@ -95,7 +94,7 @@ function versionIn(found: unknown): Version | undefined {
 }
 
 /** Returns the fields that differ and that a canary may not change, as the manifest names them. */
-function differences(one: Version, other: Version): string[] {
+function differences(one: ComparedCode, other: ComparedCode): string[] {
   const [was, now] = [fieldsOf(one.manifest), fieldsOf(other.manifest)];
   const names = [...new Set([...was.keys(), ...now.keys()])].filter(
     (name) => !free.has(name) && JSON.stringify(was.get(name)) !== JSON.stringify(now.get(name)),

@@ -51,11 +51,11 @@ export interface DeployPlan extends SetIdentity {
   /** Recorded as a revision of the set. Default: no revision is recorded, and those of the set are deleted. */
   readonly note?: RevisionNote | undefined;
   /**
-   * The percentage of keys that the functions get as a canary, beside the current code; 0: the functions are the current ones, and
+   * The percentage of keys that the functions get as a canary, while the current code has the others; 0: the functions are the current ones, and
    * the canary ends. Needs a note, makes no revision, and takes no objects. Default: all keys, and a canary ends.
    */
   readonly canary?: number | undefined;
-  /** The id of the canary that is promoted or aborted. If another one runs by then, it is refused. Default: any, or none. */
+  /** The id of the canary that is promoted or aborted. If another one runs by then, it is refused. Default: no check. */
   readonly endsCanary?: string | undefined;
   /** Called with what would change, before anything is written. If it resolves with false, nothing is. */
   readonly approve: (report: DeployReport) => Promise<boolean>;

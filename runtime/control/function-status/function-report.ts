@@ -93,7 +93,7 @@ const readSchema = z.object({
 const versionSchema = z.object({
   runs: z.number(),
   failures: z.number(),
-  /** Absent without an attempt. Of several parts, the highest. */
+  /** Absent without an attempt. The highest of all parts. */
   p50Ms: z.number().optional(),
   p99Ms: z.number().optional(),
 });
@@ -111,7 +111,7 @@ const canarySchema = z.object({
   canary: versionSchema,
 });
 
-type Canary = z.infer<typeof canarySchema>;
+type ReportedCanary = z.infer<typeof canarySchema>;
 
 const count = z.number().optional();
 
@@ -168,9 +168,9 @@ const fields = {
   reads: field(z.array(readSchema).readonly().optional(), first),
 };
 
-const mergeVersions = (one: Canary["canary"], other: Canary["canary"]): Canary["canary"] =>
+const mergeVersions = (one: ReportedCanary["canary"], other: ReportedCanary["canary"]): ReportedCanary["canary"] =>
   mergeBy(versionMerges, one, other);
-const versionMerges: Merges<Canary["canary"]> = { runs: sum, failures: sum, p50Ms: greatest, p99Ms: greatest };
+const versionMerges: Merges<ReportedCanary["canary"]> = { runs: sum, failures: sum, p50Ms: greatest, p99Ms: greatest };
 
 /** Extracts the schema or the combination rule of each field. */
 const sideOf = <Side extends "schema" | "merge", T extends Readonly<Record<string, Readonly<Record<Side, unknown>>>>>(

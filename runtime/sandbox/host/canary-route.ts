@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { Delivery, DeliveryListener, Outcome } from "../../engine/delivery/delivery.ts";
-import type { AbortRule } from "../../manifest/function.ts";
+import { type AbortRule, isChange } from "../../manifest/function.ts";
 
 /** Attempts of one version since its canary began here. */
-export interface VersionCounts {
+interface VersionCounts {
   /** Ended attempts; interrupted ones do not count. */
   readonly runs: number;
   readonly failures: number;
@@ -27,7 +27,7 @@ export interface CanaryState {
 }
 
 /** Code that runs deliveries. The sandbox's functions implement it. */
-interface Version {
+interface DividedVersion {
   give(delivery: Delivery, listener: DeliveryListener): void;
   recall(): void;
   /** Milliseconds until it may run again after it ended executors; else 0. */
@@ -54,12 +54,9 @@ interface CanaryRouteParts {
 export const isInShare = (salt: string, key: string, share: number): boolean =>
   createHash("sha256").update(`${salt}\n${key}`).digest().readUInt32BE(0) < (share / 100) * 2 ** 32;
 
-/** Returns the key of a delivery: the object's, or the key's that is reconciled. Each run of a schedule is a key of its own. */
-export const canaryKeyOf = ({
-  type,
-  id,
-  object: { namespace, name },
-}: Pick<Delivery, "type" | "id" | "object">): string => (type === "Scheduled" ? id : `${namespace}/${name}`);
+/** Returns the key of a delivery: the object's, or the key's that is reconciled. Each run of a schedule is a separate key. */
+const canaryKeyOf = ({ type, id, object: { namespace, name } }: Pick<Delivery, "type" | "id" | "object">): string =>
+  isChange(type) ? `${namespace}/${name}` : id;
 
 /**
  * Divides a function's attempts between two versions of its code, by key, and compares them. It has the attempts of one queue,
@@ -73,7 +70,7 @@ export class CanaryRoute {
   /** Attempts of both versions, and those of the canary among them. */
   private running = 0;
   private inCanary = 0;
-  private versions: { readonly current: Version; readonly canary: Version } | undefined;
+  private versions: { readonly current: DividedVersion; readonly canary: DividedVersion } | undefined;
   private reason: string | undefined;
   /** Called once the canary has no attempt any more. */
   private left: (() => void) | undefined;
@@ -90,7 +87,7 @@ export class CanaryRoute {
   }
 
   /** Sets the versions. From then on, it has the function's attempts. */
-  begin(current: Version, canary: Version): void {
+  begin(current: DividedVersion, canary: DividedVersion): void {
     this.versions = { current, canary };
   }
 
@@ -117,11 +114,11 @@ export class CanaryRoute {
     this.versions?.canary.recall();
   }
 
-  /** Gives all keys to the current code, now and until another canary begins. */
+  /** Returns all keys to the current code, until another canary begins. */
   abort(reason: string): void {
     if (this.reason !== undefined) return;
     this.reason = reason;
-    // What has not begun there runs on the current code.
+    // Attempts that have not begun there run on the current code.
     this.versions?.canary.recall();
   }
 
@@ -163,7 +160,7 @@ export class CanaryRoute {
     this.left = undefined;
   }
 
-  private judge({ parkedMs }: Version): void {
+  private judge({ parkedMs }: DividedVersion): void {
     const { failureRate, minRuns } = this.parts.rule;
     const { current, canary } = this.counts;
     const isParked = parkedMs > 0;
