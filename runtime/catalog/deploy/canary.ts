@@ -46,37 +46,33 @@ export function canaryEntries(
   functions: readonly PackedFunction[],
   set: string,
 ): readonly IndexEntry[] {
-  const fault = (what: string, hint?: string) =>
-    new WatchfireError("WF_DEPLOYED_CANARY", { what, ...(hint && { hint }) });
   const old = new Map(before.entries.map((entry) => [entry.name, entry]));
-  if (before.former.taken.length > 0 || old.size === 0)
-    throw fault(`the set ${set} has no deployed code to compare with`);
   const names = new Set(entries.map(({ name }) => name));
-  const faults = [
-    ...entries.flatMap(({ name }) => (old.has(name) ? [] : fault(`the function ${name} is new in the set ${set}`))),
-    ...before.entries.flatMap(({ name }) =>
-      names.has(name) ? [] : fault(`it would remove ${name} from the set ${set}`),
-    ),
-  ];
   const changed = entries.filter(({ name, sha256 }) => old.has(name) && old.get(name)?.sha256 !== sha256);
-  for (const { name } of changed) {
-    const now = functions.find((each) => each.name === name)?.configMap;
-    const was = before.configMaps.find(({ metadata }) => metadata.name === old.get(name)?.configMap);
-    const [one, other] = [versionIn(was), versionIn(now)];
-    if (!one || !other) faults.push(fault(`the deployed code of ${name} is missing or cannot be read`));
-    else {
-      const fields = differences(one, other);
-      if (fields.length > 0)
-        faults.push(fault(`${fields.join(", ")} of ${name} differ${fields.length > 1 ? "" : "s"}`));
-      if (other.manifest.delivery.batch) faults.push(fault(`${name} receives batches, and a batch has several keys`));
-    }
-  }
-  if (faults.length === 0 && changed.length === 0) {
-    throw fault(`no function differs from those of the set ${set}`, "change the code first; nothing was written");
-  }
-  const [first, ...more] = faults;
-  if (first) throw new WatchfireError(first.code, { ...first.detail, more });
+  const isNew = before.former.taken.length > 0 || old.size === 0;
+  const faults = isNew
+    ? [`the set ${set} has no deployed code to compare with`]
+    : [
+        ...entries.flatMap(({ name }) => (old.has(name) ? [] : `the function ${name} is new in the set ${set}`)),
+        ...before.entries.flatMap(({ name }) => (names.has(name) ? [] : `it would remove ${name} from the set ${set}`)),
+        ...changed.flatMap(({ name }) => {
+          const now = functions.find((each) => each.name === name)?.configMap;
+          const was = before.configMaps.find(({ metadata }) => metadata.name === old.get(name)?.configMap);
+          return faultsOf(name, versionIn(was), versionIn(now));
+        }),
+      ];
+  if (faults.length === 0 && changed.length === 0) faults.push(`no function differs from those of the set ${set}`);
+  if (faults.length > 0) throw new WatchfireError("WF_DEPLOYED_CANARY", { what: faults.join("; ") });
   return changed;
+}
+
+function faultsOf(name: string, was: ComparedCode | undefined, now: ComparedCode | undefined): string[] {
+  if (!was || !now) return [`the deployed code of ${name} is missing or cannot be read`];
+  const fields = differences(was, now);
+  return [
+    ...(fields.length > 0 ? [`${fields.join(", ")} of ${name} differ${fields.length > 1 ? "" : "s"}`] : []),
+    ...(now.manifest.delivery.batch ? [`${name} receives batches, and a batch has several keys`] : []),
+  ];
 }
 
 function versionIn(found: unknown): ComparedCode | undefined {
