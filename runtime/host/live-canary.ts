@@ -12,6 +12,7 @@ import type { ActiveComponents } from "./components.ts";
 const defaultRule: AbortRule = { failureRate: 0.05, minRuns: 20 };
 
 export interface LiveCanaryParts extends Pick<ActiveComponents, "canaryAborted"> {
+  readonly redactor: Pick<ActiveComponents["redactor"], "redact">;
   readonly sandbox: Pick<ActiveComponents["sandbox"], "load" | "divide" | "unite">;
   readonly store: ConstructorParameters<typeof AbortedCanaries>[0];
   readonly clock: Clock;
@@ -94,8 +95,9 @@ export class LiveCanary {
     await this.parts.sandbox.load(offer.manifest, await offer.bundle(), env, instance);
   }
 
-  private abort(id: string, reason: string): void {
-    const { clock, log, canaryAborted } = this.parts;
+  private abort(id: string, unredacted: string): void {
+    const { clock, log, redactor, canaryAborted } = this.parts;
+    const reason = redactor.redact(this.name, unredacted);
     log.error({ function: this.name, reason }, "canary aborted, the current code gets all keys");
     canaryAborted(this.name, reason);
     void this.aborted.add(this.name, id, clock.now()).catch((error: unknown) => this.notRecorded(error));

@@ -28,11 +28,11 @@ const says = (team: Team, word: string, more = "", spec: object = {}) => ({
 });
 
 /** A set of one function whose code `current` is deployed, with a runtime. */
-async function deployed(name: string, spec: object = {}) {
+async function deployed(name: string, spec: object = {}, ...more: string[]) {
   const team = await createTeam();
   const fixture = await CatalogFixture.create();
   await fixture.define(name, says(team, "current", "", spec));
-  await fixture.deploy();
+  await fixture.deploy(...more);
   const runtime = await fixture.install({ functionStatus: true });
   await runtime.start();
   const change = (word: string, more = "") => fixture.define(name, says(team, word, more, spec));
@@ -56,6 +56,7 @@ async function sharedOut(fixture: CatalogFixture, team: Team, names: readonly st
 }
 
 const default_ = ["--set", "default"];
+const inTeam = ["--set", "team-a"];
 
 /** Waits until the Function object reports the state of the canary. */
 const reports = (runtime: Installation, name: string, state: string | undefined) =>
@@ -159,15 +160,15 @@ test("a canary whose attempts fail is aborted by its manifest's rule, for good, 
 });
 
 test("`abort` gives all keys back to the current code, and the audit names who, and why", async () => {
-  const { team, fixture, runtime, change } = await deployed("ended");
+  const { team, fixture, runtime, change } = await deployed("ended", {}, ...inTeam);
   await change("canary");
-  await fixture.deploy("--canary", "99%");
+  await fixture.deploy("--canary", "99%", ...inTeam);
   await loaded(runtime, "canary loaded");
   await team.make("a");
   await runtime.hears("ended", 1);
   await runtime.quiet();
-  const { status, stderr } = await fixture.run("abort", ...default_, "--reason", "too slow");
-  expect([status, stderr]).toEqual([0, expect.stringMatching(/^aborted the canary of the set default \(ended\)/)]);
+  const { status, stderr } = await fixture.run("abort", ...inTeam, "--reason", "too slow");
+  expect([status, stderr]).toEqual([0, expect.stringMatching(/^aborted the canary of the set team-a \(ended\)/)]);
   await runtime.sees("the canary is gone", async () => (await runtime.function("ended"))?.canary === undefined);
   runtime.lines.splice(0, runtime.lines.length, ...runtime.lines.filter(({ msg }) => msg === "audit"));
   for (const name of names) await team.make(name);
@@ -179,11 +180,11 @@ test("`abort` gives all keys back to the current code, and the audit names who, 
   const self = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
   const me = await admin.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", self);
   const who = me.status.userInfo.username;
-  expect(entry("canary")).toMatchObject({ who, set: "default", functions: ["ended"], result: "done" });
-  expect(entry("abort")).toMatchObject({ who, set: "default", functions: ["ended"], reason: "too slow" });
-  // The canary's ConfigMap is gone; the revision is still the first.
-  expect(await fixture.configMaps()).toHaveLength(2);
-  const { stdout } = await fixture.run("revisions", ...default_, "-o", "json");
+  expect(entry("canary")).toMatchObject({ who, set: "team-a", functions: ["ended"], result: "done" });
+  expect(entry("abort")).toMatchObject({ who, set: "team-a", functions: ["ended"], reason: "too slow" });
+  // The canary's ConfigMap is gone, and the lock is there; the revision is still the first.
+  expect(await fixture.configMaps()).toHaveLength(3);
+  const { stdout } = await fixture.run("revisions", ...inTeam, "-o", "json");
   expect(JSON.parse(stdout)).toMatchObject({ current: 1, revisions: [{}] });
 });
 
