@@ -22,6 +22,10 @@ export const backupCodes = {
     "a runtime uses the checkpoints that would be replaced",
     "end every replica, for example with `kubectl scale --replicas=0`, then restore",
   ),
+  WF_RESTORE_UNCOMPARED: user(
+    "the checkpoints that would be replaced cannot be compared with the backup",
+    "find out why, because they may be newer; to replace them nevertheless, add --yes",
+  ),
   WF_RESTORE_NEWER: user(
     "the checkpoints that would be replaced are newer than the backup",
     "start the runtime without a restore: it loses nothing. To replace them nevertheless, add --yes: what has happened since the backup is delivered again, flagged `redelivered`",
