@@ -58,6 +58,8 @@ interface TakenSet {
   readonly whole: boolean;
   /** The entries of the index. */
   readonly is: string;
+  /** Number of its revision; `undefined` if a version without revisions deployed it. */
+  readonly revision?: number | undefined;
   /** Whether a version without sets wrote the index. */
   readonly unlabelled: boolean;
 }
@@ -132,8 +134,9 @@ export class DeployedSet {
     if (whole) this.fault = undefined;
     const { configMap } = held.index(this.index);
     const unlabelled = configMap !== undefined && !(setLabel in configMap.metadata.labels);
+    const revision = configMap && revisionOf(configMap);
     if (this.taken?.is === is && this.taken.whole) {
-      this.taken = { ...this.taken, unlabelled };
+      this.taken = { ...this.taken, unlabelled, revision };
       return false;
     }
     const before = this.taken;
@@ -144,13 +147,19 @@ export class DeployedSet {
       whole,
       is,
       unlabelled,
+      revision,
     };
     this.remember(configMap);
-    const number = configMap && revisionOf(configMap);
-    log.info({ set: name, revision: number, functions: entries.length, whole }, "deployed functions loaded");
+    log.info({ set: name, revision, functions: entries.length, whole }, "deployed functions loaded");
     const changed = changedNames(before?.is, entries);
     if (whole && changed.length > 0) {
-      this.options.took?.({ set: name, number, changed, isEmpty: entries.length === 0, isFirst: before === undefined });
+      this.options.took?.({
+        set: name,
+        number: revision,
+        changed,
+        isEmpty: entries.length === 0,
+        isFirst: before === undefined,
+      });
     }
     return true;
   }
