@@ -82,22 +82,26 @@ test("the object shows the revision that runs, its functions, and why one does n
   expect(spec.source.configMap).toMatchObject({ set: "shown", revision: 1, by: "kubernetes-admin" });
 
   await fixture.define("greet", { watch: team.watch(), work: "void 0;" });
-  await fixture.define("wave", { watch: { apiVersion: "example.org/v1", kind: "Unknown" } });
+  const secretKeyRef = { name: "missing", key: "token" };
+  await fixture.define("lacks", {
+    watch: team.watch(),
+    spec: { env: [{ name: "TOKEN", valueFrom: { secretKeyRef } }] },
+  });
   await fixture.deploy("--set", "shown");
   const failing = await shows(
     runtime,
     setPath("shown"),
-    ({ status }) => status.revision === 2 && status.ready === "1/2",
+    ({ status }) => status.revision === 2 && status.ready === "2/3",
   );
-  expect(failing.status).toMatchObject({ reason: "KindMissing", counts: { failing: 1 }, message: "wave: KindMissing" });
-  expect(failing.status.functions[0]).toEqual({ name: "wave", state: "KindMissing" });
+  expect(failing.status).toMatchObject({
+    reason: "EnvironmentMissing",
+    counts: { failing: 1 },
+    message: "lacks: EnvironmentMissing",
+  });
+  expect(failing.status.functions[0]).toEqual({ name: "lacks", state: "EnvironmentMissing" });
 
-  const { metadata } = await fixture.configMapOf("greet");
-  await admin.delete(`/api/v1/namespaces/${home}/configmaps/${metadata.name}`);
-  const index = await fixture.index();
-  const gone = { ...index.functions[0], sha256: "0".repeat(64), configMap: "gone" };
   await admin.patch(`/api/v1/namespaces/${home}/configmaps/${fixture.account}-functions.shown`, {
-    data: { "functions.json": JSON.stringify({ ...index, functions: [gone] }) },
+    data: { "functions.json": "no JSON" },
   });
   const damaged = await shows(runtime, setPath("shown"), ({ status }) => status.reason === "DeploymentDamaged");
   expect(conditionsOf(damaged)).toMatchObject({ Deployed: "False DeploymentDamaged" });

@@ -228,14 +228,13 @@ describe("a runtime that two teams share", () => {
   it("shows each team its set, and the revision of each function", async () => {
     const columns =
       /^NAME +READY +FUNCTIONS +REVISION +BY +AGE +REASON\s+main +True +1\/1 +3 +system:serviceaccount:\S+:pipeline +\S+\s*$/;
-    const shown = await eventually(
-      async () => (await kubectl(a, a.namespace, "get", "fset")).stdout,
-      (text) => columns.test(text),
+    await until("the set is shown", 60_000, async () =>
+      columns.test((await kubectl(a, a.namespace, "get", "fset")).stdout),
     );
-    expect(shown).toMatch(columns);
-    const wide = (await kubectl(a, a.namespace, "get", "functions", "-o", "wide")).stdout;
-    expect(wide.split("\n")[0]).toMatch(/ SET +REVISION +BY +MESSAGE/);
-    expect(wide).toMatch(/^greet +True .* main +3 +system:serviceaccount:\S+:pipeline/m);
+    const row = /SET +REVISION +BY +MESSAGE\s+greet +True .* main +3 +system:serviceaccount:\S+:pipeline/;
+    await until("the function's revision is shown", 60_000, async () =>
+      row.test((await kubectl(a, a.namespace, "get", "functions", "-o", "wide")).stdout),
+    );
   });
 
   it("pauses a set by its object, also over a restart, as the team's own rights say, and resumes it", async () => {
@@ -251,7 +250,7 @@ describe("a runtime that two teams share", () => {
     expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining("Forbidden")]);
     expect((await kubectl(a, a.namespace, ...lever(true))).stdout).toContain("patched");
     const isPaused = () =>
-      until("the set is paused", 30_000, async () => (await reported(`greet.${a.namespace}`))?.paused === "set");
+      until("the set is paused", 60_000, async () => (await reported(`greet.${a.namespace}`))?.paused === "set");
     await isPaused();
     await ask(a.namespace, "held", "from a");
     await isAnswered(b.namespace, "held", "from b");
@@ -261,11 +260,9 @@ describe("a runtime that two teams share", () => {
     await isAnswered(b.namespace, "held-too", "from b");
     const { data } = (await admin.get(`/api/v1/namespaces/${a.namespace}/configmaps/held`)) as Body;
     expect(data.answer).toBeUndefined();
-    const shown = await eventually(
-      async () => (await kubectl(a, a.namespace, "get", "fset", "main")).stdout,
-      (text) => text.includes("Paused"),
+    await until("the object says so", 60_000, async () =>
+      /main +False +0\/1 .* Paused/.test((await kubectl(a, a.namespace, "get", "fset", "main")).stdout),
     );
-    expect(shown).toMatch(/main +False +0\/1 .* Paused/);
     expect((await kubectl(a, a.namespace, ...lever(false))).status).toBe(0);
     await isAnswered(a.namespace, "held", "from a");
   });
