@@ -163,10 +163,10 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
   app.get("/functions/:name/source", (c) => c.json(inquiry.source(c.req.param("name"))));
   app.get("/functions/:name/revisions", async (c) => c.json(await inquiry.revisions(c.req.param("name"))));
   app.get("/functions/:name/time", async (c) => c.json(await inquiry.time(c.req.param("name"))));
-  app.get("/changes", (c) => {
+  app.get("/changes", async (c) => {
     const asked = changesQuestionSchema.safeParse(c.req.query());
     if (!asked.success) return c.json({ error: "the query is function=NAME" }, 400);
-    return c.json(inquiry.changes(asked.data.function));
+    return c.json(await inquiry.changes(asked.data.function));
   });
   app.get("/sources", (c) => c.json(inquiry.sources()));
   app.get("/runs", async (c) => {

@@ -132,6 +132,7 @@ export const merges: readonly MergeRule[] = [
   })),
   ofSchema(/^\/changes$/, changesAnswerSchema, (_, all) => ({
     changes: all.flatMap(({ changes }) => changes).sort((a, b) => (a.at < b.at ? 1 : -1)),
+    history: all.every(({ history }) => history),
   })),
 ];
 

@@ -491,7 +491,7 @@ export class Host {
         sourceText: (name, file) => this.sourceText(name, file),
         configuration: () => describeConfiguration(this.options, this.url),
         revisionsOf: (set, of = namespace) => revisionsOf(transport, { account, namespace: of, set }),
-        changes: (name) => audit.recent(name),
+        audit,
         redactData: (name, data) => this.components.redactor.redactData(name, data),
         ...(this.options.writesFixtures && { fixtureFolder: (name) => this.fixtureFolder(name) }),
       }));
@@ -567,7 +567,12 @@ export class Host {
   private auditLog(): AuditLog {
     const { functionStatus, transport, namespace, account = runtimeAccount, clock, log } = this.options;
     const objects = functionStatus ? new FunctionObjects(transport, namespace, account) : undefined;
-    return AuditLog.on(log, clock, objects && new EventsOfFunctions({ transport, namespace, objects, clock, log }));
+    return AuditLog.on(
+      log,
+      clock,
+      objects && new EventsOfFunctions({ transport, namespace, objects, clock, log }),
+      this.components.history,
+    );
   }
 
   /** Creates the publishers of Function objects, if enabled. They only write while the Lease is held, if there is one. */

@@ -169,7 +169,7 @@ export async function servedConsole({
     series: new MetricSeries(() => [], systemClock),
     configuration: () => ({ versions: { watchfire: "0" }, flags: {}, place: {}, limits: {}, disk: { files: [] } }),
     revisionsOf: async () => ({ current: undefined, revisions: [] }),
-    changes: () => [],
+    audit: { recent: async () => [], isKept: false },
     redactData: (_, data) => data,
     sourceText: () => "export default () => {\n  throw new TypeError('no 1');\n};",
     ...(!isWhole && { assets: async () => ({ script: "/* script */", style: "/* style */" }) }),

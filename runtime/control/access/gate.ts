@@ -145,7 +145,9 @@ export class Gate {
 /** The body of a change, as far as the log has room for it. */
 async function askedOf(c: Context): Promise<unknown> {
   const text = await c.req.text().catch(() => "");
-  return text.length > askedLimit ? `${text.length} characters` : await c.req.json().catch(() => undefined);
+  // Objects that are applied may have secrets.
+  const isObject = c.req.path.endsWith("/apply");
+  return text.length > askedLimit || isObject ? `${text.length} characters` : await c.req.json().catch(() => undefined);
 }
 
 function targetOf({ name, letters }: AskedOperation): Partial<AuditEntry> {

@@ -6,7 +6,7 @@ import type { SetIdentity } from "../../catalog/deployed-index.ts";
 import type { TakenRevision } from "../../catalog/deployed-set.ts";
 import { revisionName } from "../../catalog/names.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
-import type { AuditEntry, AuditLog } from "./audit-log.ts";
+import { type AuditEntry, type AuditLog, sinceStart } from "./audit-log.ts";
 import { reasonLimit } from "./reason.ts";
 
 /** Time limit of a request for a record, in milliseconds. */
@@ -52,7 +52,7 @@ export class RevisionAudit {
       set: nameOf ? `${namespace}/${set}` : set,
       ...(number !== undefined && { revision: number }),
       functions: changed.map((name) => nameOf?.(name) ?? name).filter(isOwn),
-      result: isFirst ? "in use since the start" : "done",
+      result: isFirst ? sinceStart : "done",
     });
   }
 
