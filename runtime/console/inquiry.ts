@@ -156,11 +156,13 @@ export class Inquiry {
   /** Lists who changed what: of one function, or of all. */
   async changes(name: string | undefined) {
     const { audit } = this.parts;
-    const described = (await audit.recent(name)).map(({ at, who, verb, set, revision, reason, result, from, ...of }) => {
-      const functions =
-        name === undefined ? (of.functions ?? (of.function === undefined ? [] : [of.function])) : [name];
-      return { at, who, verb, functions, set, revision, reason, result, from };
-    });
+    const described = (await audit.recent(name)).map(
+      ({ at, who, verb, set, revision, reason, result, from, ...of }) => {
+        const functions =
+          name === undefined ? (of.functions ?? (of.function === undefined ? [] : [of.function])) : [name];
+        return { at, who, verb, functions, set, revision, reason, result, from };
+      },
+    );
     return { changes: described, history: audit.isKept };
   }
 

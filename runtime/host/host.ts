@@ -52,7 +52,7 @@ import type { Ownership } from "./ownership.ts";
 import type { Partition } from "./partition.ts";
 import { publicationIn, publicationOf } from "./publication.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
-import { openReplicaLink } from "./replica-link.ts";
+import { functionElsewhere, openReplicaLink } from "./replica-link.ts";
 import { SoleOwner } from "./sole-owner.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
 
@@ -476,6 +476,7 @@ export class Host {
       ...(tokenReview && { accounts: new AccountReviews({ transport, namespace, account, clock }) }),
       audit,
       deadLetters: () => this.ownership.deadLetters,
+      functionElsewhere: (letter) => functionElsewhere(this.link, this.status().fleet, letter),
     });
     const partsOf =
       access &&
@@ -505,7 +506,7 @@ export class Host {
       metrics: () => this.metrics(),
       gate: gate.admit,
       deadLetters: () => this.ownership.deadLetters,
-      explain: (question: ExplainQuestion) => this.explain(question),
+      explain: (question, isPart) => this.explain(question, isPart),
       functions: this.controlApi,
       support: async () =>
         supportReport({
@@ -523,6 +524,9 @@ export class Host {
       clock,
       // Its code is loaded when a browser asks for it.
       console: partsOf && (async (control) => (await import("../console/app.ts")).consoleApp(partsOf(control))),
+      ...(partsOf && {
+        fleet: async (control) => this.link && (await import("../console/app.ts")).fleetAnswers(partsOf(control)),
+      }),
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     if (partsOf && this.options.slots !== undefined) {
@@ -537,10 +541,11 @@ export class Host {
     return this.ownership.isStandby && !this.components.executors().trouble;
   }
 
-  private async explain(question: ExplainQuestion): Promise<Explanation> {
+  private async explain(question: ExplainQuestion, isPart = false): Promise<Explanation> {
     const here = this.acting(question.function, "the answer is");
     const { functions } = this.status();
-    return explainFunction(here, functions, question, this.options, this.ownership.elsewhere(question.function));
+    const elsewhere = isPart ? undefined : this.ownership.elsewhere(question.function);
+    return explainFunction(here, functions, question, this.options, elsewhere);
   }
 
   /** Creates the sources of functions. */

@@ -56,8 +56,8 @@ const mostRecent = 200;
 /** The result of a deployment that the runtime found when it started. Each start logs it again, so it is not kept. */
 export const sinceStart = "in use since the start";
 
-/** Keeps lines about changes across restarts, within limits of its own. */
-export interface ChangeStore {
+/** Keeps lines about changes across restarts, within its limits. */
+interface ChangeStore {
   /** False if nothing is kept. */
   readonly isOn: boolean;
   keepChange(number: number, line: string): void;
@@ -66,7 +66,7 @@ export interface ChangeStore {
 }
 
 /** A change, with the time when it was asked for. */
-export type RecentChange = AuditEntry & { readonly at: string };
+type RecentChange = AuditEntry & { readonly at: string };
 
 /** Logs each change: one line, and an Event on each function that was changed. */
 export class AuditLog {
@@ -139,7 +139,7 @@ export class AuditLog {
     const recent = { at: new Date(now).toISOString(), ...entry };
     this.last.set(this.number, recent);
     for (const [oldest] of this.last) if (this.last.size > mostRecent) this.last.delete(oldest);
-    // What was asked may be an object with values that no file should have.
+    // `asked` may be an object with values that no file should have.
     const { asked: _, ...shown } = recent;
     if (entry.result !== sinceStart) this.store?.keepChange(this.number, JSON.stringify(shown));
   }

@@ -79,13 +79,16 @@ function FunctionAnswer({ name, namespace, object }: { name: string; namespace: 
         <a href={functionHref(name)}>{name}</a>
       </h2>
       <Ready of={loaded}>
-        {({ triggers, function: { message } }) =>
-          triggers.length === 0 ? (
-            <p class="notice warn">The function is not loaded{message === undefined ? "" : `: ${message}`}.</p>
-          ) : (
-            triggers.map((trigger) => <Trigger key={trigger.trigger} of={trigger} />)
-          )
-        }
+        {({ triggers, elsewhere, function: { message } }) => (
+          <>
+            {elsewhere !== undefined && <p class="notice warn">This is not of all shards: {elsewhere}.</p>}
+            {triggers.length === 0 ? (
+              <p class="notice warn">The function is not loaded{message === undefined ? "" : `: ${message}`}.</p>
+            ) : (
+              triggers.map((trigger) => <Trigger key={trigger.trigger} of={trigger} />)
+            )}
+          </>
+        )}
       </Ready>
     </section>
   );
