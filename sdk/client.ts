@@ -1,13 +1,46 @@
 import { ConflictError } from "./errors.ts";
-import type { Kube } from "./kube.ts";
+import type {
+  ApplyOptions,
+  DeleteOptions,
+  EvictOptions,
+  JsonPatchOperation,
+  KindsQuery,
+  Kube,
+  ListQuery,
+  ObjectList,
+  PatchType,
+  Ref,
+  Scale,
+  ServedKind,
+  SubresourceOptions,
+} from "./kube.ts";
 import type { UnknownObject } from "./object.ts";
 import type { Call } from "./operations.ts";
-import type { RawKube } from "./raw-kube.ts";
 
 /** Attempts of `retryOnConflict`, with the delays of client-go's `retry.DefaultRetry` (util/retry/util.go). */
 const conflictAttempts = 5;
 const conflictDelayMs = 10;
 const conflictJitter = 0.1;
+
+/** `Kube` without a type for each kind, for its implementation and for tests that replace one of its calls. */
+export interface RawKube {
+  get(ref: Ref): Promise<UnknownObject>;
+  list(query: ListQuery): Promise<ObjectList<UnknownObject>>;
+  create(object: UnknownObject): Promise<UnknownObject>;
+  update(object: UnknownObject): Promise<UnknownObject>;
+  patch(ref: Ref, patch: object | JsonPatchOperation[], options?: { type?: PatchType }): Promise<UnknownObject>;
+  apply(object: UnknownObject, options?: ApplyOptions): Promise<UnknownObject>;
+  delete(ref: Ref, options?: DeleteOptions): Promise<UnknownObject>;
+  updateStatus(object: UnknownObject): Promise<UnknownObject>;
+  patchStatus(ref: Ref, patch: object): Promise<UnknownObject>;
+  getScale(ref: Ref): Promise<Scale>;
+  setScale(ref: Ref, replicas: number): Promise<Scale>;
+  restart(ref: Ref): Promise<UnknownObject>;
+  evict(pod: Ref, options?: EvictOptions): Promise<UnknownObject>;
+  subresource(ref: Ref, name: string, body: object, options?: SubresourceOptions): Promise<UnknownObject>;
+  kinds(query?: KindsQuery): Promise<ServedKind[]>;
+  retryOnConflict(ref: Ref, change: (object: UnknownObject) => unknown): Promise<UnknownObject>;
+}
 
 /** Dependencies of the client. */
 export interface ClientParts {

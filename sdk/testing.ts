@@ -1,6 +1,6 @@
 /** Unit tests of handlers and reconcilers: runs one with objects in memory, and records its calls. */
 import type { Cache, CacheQuery } from "./cache.ts";
-import { createKube } from "./client.ts";
+import { createKube, type RawKube } from "./client.ts";
 import { PermanentError, RetryAfter } from "./errors.ts";
 import type { NumbersReader } from "./exact-json.ts";
 import type {
@@ -24,7 +24,6 @@ import type { Writable } from "./kinds.ts";
 import type { Kube, Ref } from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
 import type { Call, EmitArguments } from "./operations.ts";
-import type { RawKube } from "./raw-kube.ts";
 import { RequeueAfter } from "./requeue.ts";
 import { createState } from "./state.ts";
 import { type Difference, differencesOf, type Fixture, type FixtureCall, fixtureOf } from "./testing/fixture.ts";

@@ -11,6 +11,7 @@ import { isOperation, type OperationName, readArguments } from "./arguments.ts";
 import { answerFromCache, type CacheOperation, isCacheOperation } from "./cache-calls.ts";
 import { describeTarget } from "./call-target.ts";
 import { deadline } from "./deadline.ts";
+import { DryRunTransport, type OnDryRunWrite } from "./dry-run.ts";
 import { EventRecorder } from "./event-recorder.ts";
 import { answered, CallFailure, invalid, tooMany } from "./failure.ts";
 import { Fetcher } from "./fetcher.ts";
@@ -20,7 +21,6 @@ import { type KeptObjects, type KindLookup, KubeCalls } from "./kube-calls.ts";
 import { type AccessObserver, mostListedCalls } from "./observer.ts";
 import type { OwnObjects } from "./own-objects.ts";
 import { ReadingTurns } from "./reading-turns.ts";
-import { RehearsedTransport, type TellUnsent } from "./rehearsal.ts";
 import type { HostResolver } from "./resolver.ts";
 import { answerKinds } from "./served-kinds.ts";
 import { ServerWarnings } from "./server-warnings.ts";
@@ -58,7 +58,7 @@ export interface AccessParts {
   /** Called with each new text of the `Warning` headers in answers to functions' calls. Default: they are ignored. */
   readonly warned?: (functionName: string, text: string) => void;
   /** Receives every write of a function instead of sending it. Default: writes are sent. */
-  readonly unsent?: TellUnsent | undefined;
+  readonly unsent?: OnDryRunWrite | undefined;
   /** The port of the runtime's endpoints, once they listen. `ctx.fetch` refuses it on every address of this machine. */
   readonly ownPort?: () => number | undefined;
   /** The variables that name the proxies of `ctx.fetch`: HTTPS_PROXY, HTTP_PROXY, NO_PROXY. Default: no proxies. */
@@ -143,7 +143,7 @@ export class Access implements HostCalls {
     const { unsent } = parts;
     const transportOf = (functionName: string) => {
       const transport = accounts?.transport(functionName) ?? parts.transport;
-      return unsent ? new RehearsedTransport(transport, functionName, unsent) : transport;
+      return unsent ? new DryRunTransport(transport, functionName, unsent) : transport;
     };
     const answers = new AnswerReader();
     const ownAccounts = accounts !== undefined;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Number of applies that are remembered, of all functions together. Beyond it the oldest are forgotten, and sent again. */
+/** Number of applies that are remembered, of all functions together. Beyond it the oldest are forgotten, so that an equal apply is sent. */
 const mostApplies = 10_000;
 
 /** An object as the runtime knows it, of one function's `reads`. */
@@ -11,10 +11,10 @@ export interface KeptObject {
   readonly body: Buffer;
 }
 
-/** One apply in progress. */
+/** A function's last apply of an object. */
 interface Apply {
   readonly hash: string;
-  /** The state that it left; `undefined` until it is answered. */
+  /** The object's state after it; `undefined` until the answer. */
   state: string | undefined;
 }
 
@@ -34,7 +34,7 @@ export class AppliedObjects {
 
   /**
    * Begins an apply.
-   * @returns to be called with the state in which the apply left the object, if that is known; ignored if the function has
+   * @returns a function that records the object's state after the apply, if it is known; ignored if the function has
    *   written the object since
    */
   begin(functionName: string, path: string, body: string): (state: string | undefined) => void {
@@ -55,7 +55,7 @@ export class AppliedObjects {
   }
 }
 
-/** Has a fixed length, because a name may have a thousand characters. */
+/** A hash, because a name may have a thousand characters. */
 const keyOf = (functionName: string, path: string): string => hashOf(`${functionName} ${path}`);
 
 const hashOf = (body: string): string => createHash("sha256").update(body).digest("base64");

@@ -3,19 +3,8 @@ import { parseExactly } from "../base/exact-json.ts";
 import { argumentFault } from "./argument-fault.ts";
 import { invalid } from "./failure.ts";
 import { callVerbs } from "./grants.ts";
-import { collectionShape, objectSchema, refSchema } from "./reference.ts";
-
-/** Maximum length of a selector: far above real ones, far below the limit of a URL. */
-const selector = z.string().max(2048).optional();
-/** Its fields are not visited, because there may be tens of thousands. */
-const patchObject = z.custom<Record<string, unknown>>(
-  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
-  { error: "is not an object" },
-);
-
-const preconditions = z
-  .strictObject({ uid: z.string().max(128).optional(), resourceVersion: z.string().max(128).optional() })
-  .optional();
+import { type KubeOperation, kubeOperations, selectorSchema } from "./kube-operations.ts";
+import { collectionShape, refSchema } from "./reference.ts";
 
 /** Maximum length of a key of `ctx.state`: that of an event's id, which is often used as one, and more. */
 const longestStateKey = 512;
@@ -23,61 +12,8 @@ const stateKey = z.string().min(1, { error: "is empty" }).max(longestStateKey);
 
 /** Schemas of each operation's arguments. The guest's counterpart is `Operations` of the SDK. */
 const argumentSchemas = {
-  "kube.get": z.strictObject({ ref: refSchema }),
-  "kube.list": z.strictObject({
-    ...collectionShape,
-    labelSelector: selector,
-    fieldSelector: selector,
-    limit: z.int().min(1).max(10_000).optional(),
-    continue: z.string().max(4096).optional(),
-  }),
-  "kube.create": z.strictObject({ object: objectSchema }),
-  "kube.update": z.strictObject({ object: objectSchema }),
-  "kube.patch": z.discriminatedUnion("type", [
-    z.strictObject({ ref: refSchema, patch: patchObject, type: z.enum(["merge", "strategic"]) }),
-    z.strictObject({ ref: refSchema, patch: z.array(patchObject).max(10_000), type: z.literal("json") }),
-  ]),
-  "kube.apply": z.strictObject({
-    object: objectSchema,
-    force: z.boolean().optional(),
-    skipUnchanged: z.boolean().optional(),
-  }),
-  "kube.delete": z.strictObject({
-    ref: refSchema,
-    propagationPolicy: z.enum(["Background", "Foreground", "Orphan"]).optional(),
-    preconditions,
-  }),
-  "kube.updateStatus": z.strictObject({ object: objectSchema }),
-  "kube.patchStatus": z.strictObject({ ref: refSchema, patch: patchObject }),
-  "kube.getScale": z.strictObject({ ref: refSchema }),
-  "kube.setScale": z.strictObject({
-    ref: refSchema,
-    replicas: z
-      .int()
-      .min(0)
-      .max(2 ** 31 - 1),
-  }),
-  "kube.restart": z.strictObject({
-    ref: refSchema.extend({
-      apiVersion: z.literal("apps/v1"),
-      kind: z.enum(["Deployment", "StatefulSet", "DaemonSet"]),
-    }),
-  }),
-  "kube.evict": z.strictObject({
-    ref: refSchema.extend({ apiVersion: z.literal("v1"), kind: z.literal("Pod") }),
-    gracePeriodSeconds: z
-      .int()
-      .min(0)
-      .max(2 ** 31 - 1)
-      .optional(),
-    preconditions,
-  }),
-  "kube.subresource": z.strictObject({
-    ref: refSchema,
-    name: z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, { error: "is not the name of a subresource such as resize" }),
-    body: patchObject,
-    verb: z.enum(["patch", "update", "create"]).default("patch"),
-    type: z.enum(["merge", "strategic"]).optional(),
+  ...(Object.fromEntries(Object.entries(kubeOperations).map(([name, { args }]) => [name, args])) as {
+    readonly [Name in KubeOperation]: (typeof kubeOperations)[Name]["args"];
   }),
   "kube.kinds": z.strictObject({
     verbs: z.array(z.enum(callVerbs)).min(1).max(callVerbs.length).default(["list"]),
@@ -86,7 +22,7 @@ const argumentSchemas = {
   "cache.get": z.strictObject({ ref: refSchema }),
   "cache.list": z.strictObject({
     ...collectionShape,
-    labelSelector: selector,
+    labelSelector: selectorSchema,
     // zod skips a key `__proto__`, and a list without its index would return all objects.
     index: z
       .unknown()

@@ -1,13 +1,13 @@
 import type { Clock } from "../base/clock.ts";
 import { timedOut } from "./failure.ts";
 
-/** A signal that must be ended, so that neither its timer nor its listener remains. */
+/** A signal with a time limit. The caller must end it, which removes the timer and the listener. */
 interface Deadline {
   readonly signal: AbortSignal;
   end(): void;
 }
 
-/** Aborts with a TimeoutError after `ms`, or when the parent signal aborts. */
+/** Aborts with a CallFailure of type TimeoutError after `ms`, or with the parent signal and its reason. */
 export function deadline(clock: Clock, ms: number, parent: AbortSignal): Deadline {
   const controller = new AbortController();
   const timer = clock.after(ms, () => controller.abort(timedOut(`no answer within ${ms} ms`)));

@@ -2,8 +2,8 @@ import { type BlockList, isIP } from "node:net";
 import type { Egress } from "../manifest/function.ts";
 import { isMachine } from "../manifest/surroundings-schema.ts";
 import { classOf, holds, listOf } from "./address.ts";
+import type { EndpointGuard } from "./endpoint-guard.ts";
 import { fetchFailed } from "./failure.ts";
-import type { OwnListener } from "./own-listener.ts";
 import { type HostResolver, systemResolver } from "./resolver.ts";
 
 /** Names that only the cluster's DNS can answer. They may lead to its services. */
@@ -24,9 +24,9 @@ type Addresses = Awaited<ReturnType<HostResolver>>;
 export class EgressPolicy {
   private readonly resolver: HostResolver;
   private readonly cluster: BlockList;
-  private readonly own: OwnListener;
+  private readonly own: EndpointGuard;
 
-  constructor(own: OwnListener, resolver: HostResolver = systemResolver, clusterNetworks: readonly string[] = []) {
+  constructor(own: EndpointGuard, resolver: HostResolver = systemResolver, clusterNetworks: readonly string[] = []) {
     this.own = own;
     this.resolver = resolver;
     this.cluster = listOf(clusterNetworks);

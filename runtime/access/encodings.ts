@@ -1,10 +1,10 @@
 import { clean } from "../base/wording.ts";
 
-/** Returns the texts that a value may appear as. They may be short or empty. */
+/** Returns the forms of a value in one encoding. Some may be too short to search for. */
 type Encoding = (text: string) => readonly string[];
 
 /**
- * Encodings in which values are searched for in the output of a handler. Libraries and the platform produce them for values that
+ * Encodings in which values of `env` that come from Secrets and ConfigMaps are searched for in the output of a handler. Libraries and the platform produce them for values that
  * a handler passes on in good faith. A handler that wants to hide a value can use others.
  */
 export const encodings = {
@@ -22,8 +22,7 @@ export const encodings = {
   "percent-encoding of a URI": (text) => [encodeURI(text.toWellFormed())],
   "percent-encoding in small letters": (text) => [encodeURIComponent(text.toWellFormed()).replace(byte, lower)],
   form: (text) => [new URLSearchParams({ "": text }).toString().slice(1)],
-  // Each part of a URL has a different set of encoded characters. A query has one more if the URL standard calls the scheme
-  // special.
+  // Each part of a URL has a different set of encoded characters. In a query of http and https, `'` is encoded too.
   "a URL": (text) => [
     partOfUrl("password", text),
     partOfUrl("pathname", text),
@@ -41,8 +40,8 @@ export const encodings = {
 } as const satisfies Readonly<Record<string, Encoding>>;
 
 /**
- * Maximum length, in characters, of values that are searched for in every encoding. This takes the parent about 10 ms for one
- * value of this length, and seconds for 1 MiB, the largest Secret. A private key has 4,000.
+ * Maximum length, in characters, of values that are searched for in every encoding. All forms of one value of this length take
+ * the runtime's process about 10 ms, those of 1 MiB, the largest Secret, seconds. A private key has 4,000 characters.
  */
 const longestEncoded = 8 * 1024;
 

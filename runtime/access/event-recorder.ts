@@ -39,8 +39,8 @@ interface RecorderParts {
 type Emit = ArgumentsOf<"events.emit">;
 
 /**
- * Writes core/v1 Events. Repeats increase the count of one Event. Beyond its rate a function writes no new Events; repeats are
- * counted, and shown by the next write. Events are for people, and must not fail a handler.
+ * Writes core/v1 Events. Repeats increase the count of one Event. Beyond its rate a function writes nothing; events are counted,
+ * and the next write shows the count. A namespace that is gone fails no handler; any other refusal does.
  */
 export class EventRecorder {
   private readonly parts: RecorderParts;

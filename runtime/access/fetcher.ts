@@ -9,12 +9,12 @@ import type { FunctionManifest } from "../manifest/function.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { acceptEncoding, BadCoding, codingsOf, decoded } from "./content-coding.ts";
+import type { OnDryRunWrite } from "./dry-run.ts";
 import { EgressPolicy, type Network } from "./egress.ts";
 import { EgressProxy } from "./egress-proxy.ts";
+import { EndpointGuard } from "./endpoint-guard.ts";
 import { CallFailure, fetchFailed } from "./failure.ts";
 import { checkedHeaders, type Headers, redirectedHeaders, responseHeaders, sentHeaders } from "./http-headers.ts";
-import { OwnListener } from "./own-listener.ts";
-import type { TellUnsent } from "./rehearsal.ts";
 import type { HostResolver } from "./resolver.ts";
 
 const responseLimit = 5 * 1024 * 1024;
@@ -35,7 +35,7 @@ interface FetcherParts {
   /** The variables that name proxies. Default: no proxies. */
   readonly proxies?: ProxyEnvironment;
   /** Receives every request other than GET and HEAD instead of sending it. Default: all are sent. */
-  readonly unsent?: TellUnsent | undefined;
+  readonly unsent?: OnDryRunWrite | undefined;
   /** Called as each request is sent. */
   readonly lastLook?: LastLook | undefined;
 }
@@ -53,14 +53,14 @@ export class Fetcher {
   private readonly agents: Readonly<Record<Network, Dispatcher>>;
   private readonly proxy: EgressProxy;
   private readonly answers: AnswerReader;
-  private readonly unsent: TellUnsent | undefined;
+  private readonly unsent: OnDryRunWrite | undefined;
 
   constructor(parts: FetcherParts) {
     const { answers, resolver, clusterNetworks, lastLook, proxies = {}, ownPort = () => undefined } = parts;
     this.answers = answers;
     this.unsent = parts.unsent;
     this.proxy = new EgressProxy(proxies, lastLook);
-    const own = new OwnListener(ownPort);
+    const own = new EndpointGuard(ownPort);
     this.policy = new EgressPolicy(own, resolver, clusterNetworks);
     // Separate agents for each network, because an open connection may lead to a destination that only some functions may use.
     this.agents = { Public: this.agentFor("Public", own, lastLook), Private: this.agentFor("Private", own, lastLook) };
@@ -111,7 +111,7 @@ export class Fetcher {
     return proxied ?? this.agents[network];
   }
 
-  private agentFor(network: Network, own: OwnListener, lastLook: LastLook | undefined): Dispatcher {
+  private agentFor(network: Network, own: EndpointGuard, lastLook: LastLook | undefined): Dispatcher {
     const lookup: LookupFunction = (host, options, callback) => {
       this.policy.resolve(host, network).then(
         (addresses) => {

@@ -11,11 +11,10 @@ import type { FunctionManifest } from "../manifest/function.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import { answerTooLarge, callErrorOf } from "./api-answer.ts";
 import { AppliedObjects, type KeptObject } from "./applied.ts";
-import type { ArgumentsOf } from "./arguments.ts";
 import { CallFailure, invalid, refused, withheld } from "./failure.ts";
 import { describeDemand, isGranted, mayBeGranted, missingRule, type RequestAttributes } from "./grants.ts";
+import { type KubeArguments, type KubeOperation, type Plan, planOf } from "./kube-operations.ts";
 import type { OwnObjects } from "./own-objects.ts";
-import { type KubeOperation, type Plan, planOf } from "./plan.ts";
 import type { Reference } from "./reference.ts";
 import type { ServerWarnings } from "./server-warnings.ts";
 
@@ -96,7 +95,7 @@ export class KubeCalls {
   async run<Name extends KubeOperation>(
     manifest: FunctionManifest,
     operation: Name,
-    args: ArgumentsOf<Name>,
+    args: KubeArguments<Name>,
     signal: AbortSignal,
     made?: MadeRequest,
   ): Promise<string> {

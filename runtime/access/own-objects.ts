@@ -1,7 +1,7 @@
 import { WatchfireError } from "../base/errors.ts";
 import { checkpointSecrets } from "../journal/secrets/names.ts";
 import { describeDemand, type RequestAttributes } from "./grants.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan } from "./kube-operations.ts";
 import { namesOfBody, type OwnNames, replacesWhole, setsLabel, touchesOwners, usesOwn } from "./written-body.ts";
 
 /** Prefix of labels that mark the runtime's objects: `deploy` adopts, replaces and deletes objects with such labels. */

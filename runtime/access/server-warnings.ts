@@ -3,7 +3,7 @@ import { warningsIn } from "../kube/server-warning.ts";
 /** Number of texts that are remembered. Beyond it, further texts are not reported. */
 const mostTexts = 1000;
 
-/** Reports the warnings in an API server's answers to a function's calls, each text once. */
+/** Reports the warnings in an API server's answers to functions' calls: each text once, with the function that received it first. */
 export class ServerWarnings {
   private readonly warned: (functionName: string, text: string) => void;
   private readonly seen = new Set<string>();

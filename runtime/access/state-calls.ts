@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { WatchfireError } from "../base/errors.ts";
 import type { Caller } from "../sandbox/host-calls.ts";
 import type { ArgumentsOf } from "./arguments.ts";
+import type { OnDryRunWrite } from "./dry-run.ts";
 import { invalid } from "./failure.ts";
-import type { TellUnsent } from "./rehearsal.ts";
 
 /** The operations of `ctx.state`. */
 type StateOperation = "state.get" | "state.keys" | "state.set" | "state.delete";
@@ -24,7 +24,7 @@ export async function answerFromState<Name extends StateOperation>(
     limit,
     signal,
     unsent,
-  }: { readonly limit: number; readonly signal: AbortSignal; readonly unsent?: TellUnsent | undefined },
+  }: { readonly limit: number; readonly signal: AbortSignal; readonly unsent?: OnDryRunWrite | undefined },
 ): Promise<string> {
   // An executor reports its calls before the ends of the attempts that precede them, and this attempt must see their writes.
   await nextTurn();
@@ -49,7 +49,7 @@ export async function answerFromState<Name extends StateOperation>(
 }
 
 function tell(
-  unsent: TellUnsent,
+  unsent: OnDryRunWrite,
   caller: Caller,
   operation: StateOperation,
   key: string,

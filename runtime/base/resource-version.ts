@@ -29,10 +29,10 @@ export const isUpTo = (a: ResourceVersion, limit: ResourceVersion): boolean => (
 export const newerOf = (a: ResourceVersion | undefined, b: ResourceVersion): ResourceVersion =>
   a !== undefined && isNewer(a, b) ? a : b;
 
-/** Compares for a sort, oldest first. Versions without an order keep their positions. */
+/** Compares for a sort, oldest first. Versions without an order compare as equal. */
 export const byAge = (a: ResourceVersion, b: ResourceVersion): number => order(a, b) ?? 0;
 
-/** Whether it can be ordered: only digits, without a leading zero. A watch can only be resumed from such a version. */
+/** Whether it can be ordered: only digits, without a leading zero. The runtime resumes watches only from such versions. */
 export function isOrdered(version: ResourceVersion): boolean {
   if (version.length === 0) return false;
   const first = version.charCodeAt(0);

@@ -17,7 +17,7 @@ export interface BuildRequest {
   readonly ownFolder: string;
   /** Absolute path. */
   readonly handler: string;
-  /** Folder that places are shown relative to. */
+  /** Locations of errors are relative to this folder. */
   readonly workingFolder: string;
 }
 

@@ -194,6 +194,19 @@ export class ApiObjects {
     return found;
   }
 
+  /**
+   * Returns the ConfigMaps of a namespace that a selector selects.
+   * @throws WatchfireError WF_DEPLOYED_REFUSED if listing them is forbidden
+   */
+  async listConfigMaps(labelSelector: string, namespace: string): Promise<ClusterObject[]> {
+    const found = await this.list("ConfigMap", labelSelector, namespace);
+    if (found) return found;
+    throw new WatchfireError("WF_DEPLOYED_REFUSED", {
+      what: `listing the ConfigMaps of ${namespace} is not allowed`,
+      hint: `name a namespace of yours with --namespace, or ask for the rights that \`watchfire rbac --role deployer\` prints`,
+    });
+  }
+
   private async ask(object: Named, request: KubeRequest): Promise<ClusterObject> {
     try {
       return { ...foundSchema.parse(await this.transport.json<unknown>(request)), kind: object.kind };

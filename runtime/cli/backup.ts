@@ -8,7 +8,7 @@ import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { clean, systemReason } from "../base/wording.ts";
 import { leaseApi } from "../lease/lease-api.ts";
-import { backUpFolder, backUpJournals, backupFile, surplus, type WrittenBackup } from "../migrate/backup.ts";
+import { backUpFolder, backUpJournals, backupFile, backupsToDelete, type WrittenBackup } from "../migrate/backup.ts";
 import { withStoredJournals } from "../migrate/read-store.ts";
 import { command, type Invocation } from "./command.ts";
 import { stopSignal } from "./signals.ts";
@@ -120,7 +120,7 @@ async function upload({ file, bytes }: WrittenBackup, url: string): Promise<void
 }
 
 function removeOld(folder: string, keep: number): void {
-  for (const name of surplus(readdirSync(folder), keep, systemClock.now()))
+  for (const name of backupsToDelete(readdirSync(folder), keep, systemClock.now()))
     rmSync(join(folder, name), { recursive: true, force: true });
 }
 

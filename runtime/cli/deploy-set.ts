@@ -17,7 +17,7 @@ import type { RulesOptions } from "../rbac/rules.ts";
 import type { BuildOutcome } from "./built-functions.ts";
 import { areRightsThere } from "./code-only.ts";
 import type { Option } from "./command.ts";
-import { deployedObjects } from "./deployed-objects.ts";
+import { deployedRbac } from "./deployed-rbac.ts";
 import { Deployment, deployerOf } from "./deployment.ts";
 import { compareWithContainer } from "./executor-memory.ts";
 import { gitState } from "./git-state.ts";
@@ -67,7 +67,7 @@ export async function deploySet({ loaded, built, packed }: SetCode, parts: SetPa
   const codeOnly = given.has("code-only");
   const user = "account" in note.by ? note.by.account : undefined;
   if (codeOnly && !(await areRightsThere(manifests, { transport, user, kinds, rules }))) return 1;
-  const all = codeOnly ? [] : deployedObjects(manifests, kinds, rules);
+  const all = codeOnly ? [] : deployedRbac(manifests, kinds, rules);
   const absence = await absenceAmong(transport, namespace, all);
   const objects = all.filter(({ metadata }) => !absence?.namespaces.has(metadata.namespace ?? ""));
   const deployment = new Deployment({

@@ -7,7 +7,7 @@ import type { SigningKey } from "../catalog/signature.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { KnownKinds } from "../rbac/kinds.ts";
 import type { RulesOptions } from "../rbac/rules.ts";
-import { deployedObjects } from "./deployed-objects.ts";
+import { deployedRbac } from "./deployed-rbac.ts";
 
 interface RenderParts {
   readonly set: string;
@@ -28,7 +28,7 @@ interface RenderParts {
  * @throws WatchfireError WF_CLI_ENVIRONMENT for an invalid `SOURCE_DATE_EPOCH`
  */
 export function setYaml({ set, rules, kinds, packed, manifests, key, codeOnly, epoch }: RenderParts): string {
-  const objects = codeOnly ? [] : deployedObjects(manifests, kinds, rules);
+  const objects = codeOnly ? [] : deployedRbac(manifests, kinds, rules);
   const clock = epoch === undefined ? systemClock : { now: () => readEpoch(epoch) };
   const rendered = renderedObjects({ ...rules, set, functions: packed, objects, key, clock });
   // Folded lines would make one change of a text many.

@@ -25,8 +25,16 @@ function isReader(
 ) {
   if (selection.apiVersion !== apiVersion || selection.kind !== kind) return false;
   if (selection.labelSelector !== (labelSelector ?? "")) return false;
-  // The runtime puts a part before it that hides its own Secrets.
-  if (!fieldSelector.endsWith(selection.fieldSelector)) return false;
+  if (!isSelectedBy(fieldSelector, selection)) return false;
   const { namespaces } = selection;
   return namespace === undefined || namespaces.type !== "names" || namespaces.names.includes(namespace);
+}
+
+/** Before the selector of a watch of Secrets, the runtime puts requirements that hide its own. */
+const hidingOwn = /^(metadata\.name!=[^,]+(,|$))*$/;
+
+function isSelectedBy(fieldSelector: string, { kind, fieldSelector: selected }: Selection): boolean {
+  if (fieldSelector === selected) return true;
+  if (kind !== "Secret" || !fieldSelector.endsWith(selected)) return false;
+  return hidingOwn.test(fieldSelector.slice(0, fieldSelector.length - selected.length));
 }

@@ -263,7 +263,7 @@ export class Dispatcher implements Replayer {
     if (lacking.length > 0) this.commits.carryJournal([], lacking);
   }
 
-  /** Retires every function of the store that is not among `names`. For the start, once it is known which functions exist. */
+  /** Retires every function of the store that `isKept` does not name. Called once a read has shown all functions that exist. */
   async retireOthers(isKept: (functionName: string) => boolean): Promise<void> {
     const others = (await this.options.store.views()).filter((view) => !isKept(view.function));
     await this.retirement.retire(others);

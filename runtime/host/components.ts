@@ -1,11 +1,11 @@
 import { availableParallelism } from "node:os";
 import { Access } from "../access/access.ts";
 import { runtimeAccount } from "../access/account.ts";
+import type { OnDryRunWrite } from "../access/dry-run.ts";
 import type { LocalEnv } from "../access/env.ts";
 import type { FunctionAccounts } from "../access/function-accounts.ts";
 import { OwnObjects } from "../access/own-objects.ts";
 import { Redactor } from "../access/redactor.ts";
-import type { TellUnsent } from "../access/rehearsal.ts";
 import type { Clock, Random } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import type { SetLimits } from "../catalog/cluster-source.ts";
@@ -374,7 +374,7 @@ export interface LeaseHold {
 
 /** Logs a handler's write instead of sending it. */
 const showUnsent =
-  (log: Logger, redactor: Redactor): TellUnsent =>
+  (log: Logger, redactor: Redactor): OnDryRunWrite =>
   ({ function: name, method, to, body }) => {
     const show = (text: string) => redactor.redact(name, text);
     const shown = body === undefined ? {} : { body: show(body) };

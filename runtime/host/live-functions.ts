@@ -20,7 +20,7 @@ interface LiveFunctionsOptions
   readonly active: () => ActiveComponents | undefined;
 }
 
-/** The functions of a runtime, as of the last read of its source. */
+/** The running functions of one partition. Each read of the source starts, updates and stops functions. */
 export class LiveFunctions {
   private readonly options: LiveFunctionsOptions;
   private readonly live = new Map<string, LiveFunction>();

@@ -6,7 +6,7 @@ import { tooDeep } from "../document/nesting.ts";
 
 const namePattern = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 
-/** An escaped `$${`, or a placeholder; without its end, the rest of the text. */
+/** `$${`, or a placeholder `${…}`. One that is not closed matches to the end of the text. */
 const placeholders = /\$\$\{|\$\{([^}]*)(\}?)/g;
 
 /** Large integers keep their digits. */
@@ -106,8 +106,8 @@ export class ManifestValues {
   }
 
   /**
-   * Fills the placeholders of a file's scalars. Lines keep their numbers. A file that is not YAML is returned as it is, because
-   * reading it says what is wrong.
+   * Fills the placeholders of a file's scalars. Lines keep their numbers. Text that is not YAML is returned unchanged: parsing
+   * it later reports the fault.
    */
   fill(text: string, file: string): FilledText {
     if (!text.includes("${") || tooDeep(text)) return { text, faults: [] };
@@ -129,7 +129,7 @@ export class ManifestValues {
             return;
           }
           const filled = this.filled(value, node.type === Scalar.PLAIN, place, faults);
-          // A text of several lines becomes one, with as many line breaks after it.
+          // A text of several lines becomes one line, followed by as many line breaks as it had.
           const breaks = text.slice(range[0], range[1]).replace(/[^\n]/g, "");
           parts.push(text.slice(end, range[0]), filled, breaks);
           end = range[1];

@@ -22,7 +22,7 @@ const onlySlot = { layout: alone, slot: 0 };
 
 /**
  * Writes a backup of a data folder, while a runtime uses it or not. Replaces `file` once the backup is complete.
- * @throws WatchfireError WF_BACKUP_UNWRITTEN, WF_BACKUP_UNREADABLE, and others of the checkpoint section
+ * @throws WatchfireError WF_BACKUP_UNWRITTEN; WF_CHECKPOINT_CORRUPT if a page of the store is damaged; others of its section
  */
 export const backUpFolder = (data: string, file: string, clock: Pick<Clock, "now">): Promise<WrittenBackup> =>
   write(file, clock, "sqlite", async (folder) => {
@@ -67,6 +67,8 @@ async function write(
   }
 }
 
+const damagedCopy: ReadonlySet<string> = new Set(["WF_BACKUP_UNREADABLE", "WF_CHECKPOINT_CORRUPT"]);
+
 /** Errors of the store that is read keep their code; those of the copy say that the backup could not be written. */
 function unwritten(error: unknown, file: string, folder: string | undefined): unknown {
   const isOurs = (place: string | undefined) => folder !== undefined && place?.startsWith(folder);
@@ -74,6 +76,9 @@ function unwritten(error: unknown, file: string, folder: string | undefined): un
   const isForeign =
     !(error instanceof WatchfireError) && !(error instanceof Error && ("code" in error || "errcode" in error));
   if (isForeign) return error;
+  // A damaged copy has a damaged original.
+  if (error instanceof WatchfireError && damagedCopy.has(error.code))
+    return new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: `its copy: ${error.detail.what}`, cause: error });
   const what = error instanceof WatchfireError ? error.detail.what : systemReason(error);
   return new WatchfireError("WF_BACKUP_UNWRITTEN", { what, place: { file }, cause: error });
 }
@@ -93,7 +98,7 @@ export function backupFile(to: string, now: number): string {
 }
 
 /** Returns the names in a folder to delete so that the newest `keep` backups remain, and what killed processes have left. */
-export function surplus(names: readonly string[], keep: number, now: number): readonly string[] {
+export function backupsToDelete(names: readonly string[], keep: number, now: number): readonly string[] {
   const ours = names.filter((name) => isBackup.test(name)).toSorted();
   const abandoned = names.filter((name) => (isUnfinished.exec(name)?.[1] ?? "~") < nameOf(now - abandonedMs));
   return [...ours.slice(0, Math.max(0, ours.length - keep)), ...abandoned];

@@ -29,7 +29,7 @@ interface FindOptions extends NatsStoreOptions {
 /**
  * Finds the checkpoints on NATS if no Lease names their place, for example after the Lease was deleted. Starting without them
  * would lose them. Returns `undefined` if NATS has no checkpoints, or no NATS is given. Waits first, so that active replicas can
- * write the Lease: they know better, because a set's contents may also fit more slots than the fleet has.
+ * write the Lease. Their record is more reliable, because the same contents may also fit a larger number of slots.
  * @throws WatchfireError WF_CHECKPOINT_UNPLACED if the place cannot be determined; others of the checkpoint section; the signal's
  * reason
  */
@@ -54,8 +54,7 @@ function placeOf(
   const [left] = sets.flatMap(({ moved }) => moved ?? []);
   const here = sets.filter(({ moved }) => moved === undefined);
   const place = (where: string, set = "") => ({ where, annotations: annotationsOf({ where, set, carried: {} }) });
-  // No set is left: the copy was deleted with the streams, or the checkpoints are elsewhere, and a Lease or a volume has the
-  // details.
+  // No usable set: it was deleted with the streams, or the checkpoints are in a place that only a Lease or a volume names.
   if (here.length === 0 && !left?.startsWith("fleet/")) return left === undefined ? undefined : place(left);
   const found = theOne(here, asked === undefined);
   if (found && isOfOne(found) && asked !== 1) return place("nats", found.set);
@@ -78,12 +77,12 @@ function placeOf(
 /** Returns the set that was used last. `undefined` if that cannot be determined. */
 function theOne(sets: readonly FoundSet[], isAlone: boolean): FoundSet | undefined {
   const worked = sets.filter(({ isWorked }) => isWorked);
-  // A later term of the same Lease has used what it copied from an earlier one.
+  // Leaves out sets of earlier terms: a later term of the same Lease has copied them, and worked since.
   const newest = worked.filter(({ set }) => !worked.some((other) => isEarlier(set, other.set)));
   // A single runtime continues in the term in which it copied them. The sources have been deleted since.
   const candidates = newest.length > 0 ? newest : isAlone && sets.length === 1 ? sets.filter(isOfOne) : [];
   const [only, ...others] = candidates;
-  // A set with later writes may be a complete copy of this one, which may have been swept in part since.
+  // If another set was written later, it may be the full copy, and this one partly deleted.
   const isLast = sets.every(({ last }) => last <= (only?.last ?? 0));
   return others.length === 0 && isLast ? only : undefined;
 }

@@ -54,7 +54,8 @@ export interface RestoredBackup extends BackupNote {
 /**
  * Replaces the checkpoints of a data folder. The previous file is kept in the folder.
  * @param isForced newer checkpoints are replaced as well
- * @throws WatchfireError WF_RESTORE_RUNNING, WF_RESTORE_NEWER, WF_BACKUP_UNREADABLE; others of the checkpoint section
+ * @throws WatchfireError WF_RESTORE_RUNNING, WF_RESTORE_NEWER, WF_RESTORE_UNCOMPARED, WF_BACKUP_UNREADABLE; others of the
+ * checkpoint section
  */
 export function restoreFolder(data: string, file: string, clock: Clock, isForced: boolean): RestoredBackup {
   const { note, state } = readBackup(file);
@@ -70,11 +71,11 @@ export function restoreFolder(data: string, file: string, clock: Clock, isForced
 
 /**
  * Returns a folder's checkpoints; `undefined` if it never had any, or some that cannot be compared and are replaced all the same.
- * @throws WatchfireError WF_RESTORE_NEWER if it has such ones, unless `isForced`
+ * @throws WatchfireError WF_RESTORE_UNCOMPARED if it has such ones, unless `isForced`
  */
 function currentOf(data: string, folder: DataFolder, isForced: boolean): JournalState | undefined {
   const refuse = (what: string, cause?: unknown): undefined => {
-    if (!isForced) throw new WatchfireError("WF_RESTORE_NEWER", { what, place: { file: data }, cause });
+    if (!isForced) throw new WatchfireError("WF_RESTORE_UNCOMPARED", { what, place: { file: data }, cause });
     return undefined;
   };
   if (folder.wasMoved) return refuse("the folder's checkpoints were moved into Secrets, or onto NATS");
@@ -97,8 +98,8 @@ interface RestoreOptions extends Omit<PlaceOptions, "data" | "identity"> {
 /**
  * Replaces the checkpoints in Secrets, or on NATS, while no runtime works. The backup becomes the place that the Lease names, and
  * moves into the store from there. If this process ends meanwhile, no runtime starts until a restore has ended.
- * @throws WatchfireError WF_RESTORE_RUNNING, WF_RESTORE_NEWER, WF_BACKUP_UNREADABLE; others of the checkpoint section; the
- * signal's reason
+ * @throws WatchfireError WF_RESTORE_RUNNING, WF_RESTORE_NEWER, WF_RESTORE_UNCOMPARED, WF_BACKUP_UNREADABLE; others of the
+ * checkpoint section; the signal's reason
  */
 export async function restoreShared(
   store: Exclude<StoreKind, "sqlite">,
@@ -191,7 +192,7 @@ async function withoutReplicas(
   }
 }
 
-/** @throws WatchfireError WF_RESTORE_NEWER unless the present checkpoints can be read and are not newer than the backup */
+/** @throws WatchfireError WF_RESTORE_NEWER, or WF_RESTORE_UNCOMPARED if the present checkpoints cannot be read */
 async function assertReplaceable(
   store: Exclude<StoreKind, "sqlite">,
   options: RestoreOptions,
@@ -199,7 +200,7 @@ async function assertReplaceable(
   { note, state }: Backup,
 ): Promise<void> {
   const { where } = placeIn(elector.annotations);
-  const refuse = (what: string, cause?: unknown) => new WatchfireError("WF_RESTORE_NEWER", { what, cause });
+  const refuse = (what: string, cause?: unknown) => new WatchfireError("WF_RESTORE_UNCOMPARED", { what, cause });
   if (where === `sqlite/${backupPod}`) return;
   if (where.startsWith("sqlite/"))
     throw refuse(`they are on the volume of ${where.slice("sqlite/".length)}, and cannot be compared from here`);
@@ -217,7 +218,7 @@ async function assertReplaceable(
       assertOlder(states, state, note);
     });
   } catch (error) {
-    if (!(error instanceof WatchfireError) || error.code === "WF_RESTORE_NEWER") throw error;
+    if (!(error instanceof WatchfireError) || error.code.startsWith("WF_RESTORE_")) throw error;
     throw refuse(`they cannot be read: ${error.message}`, error);
   }
 }

@@ -6,7 +6,7 @@ import { isCode } from "./failure.ts";
 
 const errorSchema = z.object({ name: z.string(), message: z.string(), stack: z.string(), code: z.string().optional() });
 
-/** A dead letter's id. In a fleet it is prefixed with its slot. */
+/** A dead letter's id. In a fleet it begins with the number of the slot that holds the letter. */
 export const deadLetterId = /^(?:\d{1,4}-)?\d{1,15}$/;
 
 /** A dead letter in a list, as JSON for the endpoints and the command. */

@@ -4,8 +4,8 @@ import type { LogOutput } from "./log-writer.ts";
 
 /**
  * Opens the standard output so that writing never blocks. A regular file accepts all data at once. A pipe or a terminal is opened
- * again, so that it is non-blocking only here and not for other processes that hold it. An output that cannot be opened, such as
- * a socket or another user's pipe, is made non-blocking for all by Node, as it does with each pipe or socket that is
+ * again, so that it is non-blocking only here and not for other processes that hold it. If an output cannot be opened, such as
+ * a socket or another user's pipe, Node sets it non-blocking for every process that shares it, as it does for
  * `process.stdout`.
  */
 export function standardOutput(): LogOutput {

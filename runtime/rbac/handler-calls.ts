@@ -1,30 +1,19 @@
 import { relative } from "node:path";
-import { describeDemand, grants, missingRule, type RequestAttributes } from "../access/grants.ts";
+import { describeDemand, grants, missingRule } from "../access/grants.ts";
+import { type CallPermission, type KubeOperation, kubeOperations } from "../access/kube-operations.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { splitApiVersion } from "../kube/discovery.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { LiteralCall } from "../types/handler-text.ts";
 import type { KnownKinds } from "./kinds.ts";
 
-type Asked = Pick<RequestAttributes, "verb" | "subresource">;
-
-/** Requests of each method of `ctx.kube`. */
-const requests: Readonly<Record<string, readonly Asked[]>> = {
-  get: [{ verb: "get" }],
-  list: [{ verb: "list" }],
-  create: [{ verb: "create" }],
-  update: [{ verb: "update" }],
-  patch: [{ verb: "patch" }],
-  apply: [{ verb: "patch" }],
-  delete: [{ verb: "delete" }],
-  updateStatus: [{ verb: "update", subresource: "status" }],
-  patchStatus: [{ verb: "patch", subresource: "status" }],
-  getScale: [{ verb: "get", subresource: "scale" }],
-  setScale: [{ verb: "patch", subresource: "scale" }],
-  restart: [{ verb: "patch" }],
-  evict: [{ verb: "create", subresource: "eviction" }],
-  retryOnConflict: [{ verb: "get" }, { verb: "update" }],
-};
+/** Returns the permissions that a method of `ctx.kube` needs, if they do not depend on its arguments. */
+function needsOf(method: string): readonly CallPermission[] {
+  if (method === "retryOnConflict") return [{ verb: "get" }, { verb: "update" }];
+  const name = `kube.${method}`;
+  const needs = Object.hasOwn(kubeOperations, name) ? kubeOperations[name as KubeOperation].needs : undefined;
+  return needs ? [needs] : [];
+}
 
 /**
  * Returns a warning for each request of a handler's literal calls that no permission could grant, with the rule to add. Names are
@@ -40,8 +29,8 @@ export function callWarnings(
     const facts = kinds(apiVersion, kind);
     if (!facts) continue;
     const where = facts.namespaced && namespace !== undefined ? { namespace } : {};
-    for (const asked of Object.hasOwn(requests, method) ? (requests[method] ?? []) : []) {
-      const demand = { group: splitApiVersion(apiVersion).group, resource: facts.plural, ...asked, ...where };
+    for (const needs of needsOf(method)) {
+      const demand = { group: splitApiVersion(apiVersion).group, resource: facts.plural, ...needs, ...where };
       const isGranted = permissions.some(({ resourceNames: _, namespaces, ...rule }) =>
         grants("namespace" in where && namespaces ? { ...rule, namespaces } : rule, demand),
       );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Unsent } from "../../runtime/access/rehearsal.ts";
+import type { DryRunWrite } from "../../runtime/access/dry-run.ts";
 import { OwnState } from "../../runtime/engine/own-state/own-state.ts";
 import type { Caller, HostReply } from "../../runtime/sandbox/host-calls.ts";
 import { type AccessSetup, accessTo, caller, errorOf } from "./api-server.ts";
@@ -62,7 +62,7 @@ describe("calls of ctx.state", () => {
   });
 
   it("in a dry run are shown, and change nothing", async () => {
-    const unsent: Unsent[] = [];
+    const unsent: DryRunWrite[] = [];
     const { call, attempts, state } = await setUp({ unsent: (each) => unsent.push(each) });
     await call(0, "state.set", { key: "b", value: 2 });
     await call(0, "state.delete", { key: "a" });

@@ -133,14 +133,14 @@ test("in a dry run nothing is written to the cluster, and the run that follows b
       "greet",
       ...more,
     ]);
-  const rehearsal = start("--dry-run");
-  await rehearsal.says(/dry run, not sent: .*method=POST .*to=\/api\/v1\/namespaces\/default\/configmaps .*ada-copy/);
-  await rehearsal.says(/made .*name=ada-copy/);
-  await rehearsal.says(/greet {2}Added v1\/ConfigMap default\/ada {2}ok/);
+  const dryRun = start("--dry-run");
+  await dryRun.says(/dry run, not sent: .*method=POST .*to=\/api\/v1\/namespaces\/default\/configmaps .*ada-copy/);
+  await dryRun.says(/made .*name=ada-copy/);
+  await dryRun.says(/greet {2}Added v1\/ConfigMap default\/ada {2}ok/);
   const running = await watchfire(["dev", "--functions", functions, "--data", data, "--dry-run"]);
   expect(running.stderr).toContain("WF_CHECKPOINT_LOCKED");
-  rehearsal.signal("SIGINT");
-  expect(await rehearsal.end()).toBe(0);
+  dryRun.signal("SIGINT");
+  expect(await dryRun.end()).toBe(0);
   const names = async () => (await client.get("/api/v1/namespaces/default/configmaps")).items.map(nameOf);
   expect(await names()).not.toContain("ada-copy");
   const real = start();

@@ -65,7 +65,7 @@ test("checkpoints on a volume that is not here are replaced only when that is as
   const refused = await watchfire(of);
   expect([refused.status, refused.stderr]).toEqual([
     1,
-    expect.stringMatching(/^WF_RESTORE_NEWER.*volume of watchfire-0/),
+    expect.stringMatching(/^WF_RESTORE_UNCOMPARED.*volume of watchfire-0/),
   ]);
   expect((await watchfire([...of, "--yes"])).status).toBe(0);
 });

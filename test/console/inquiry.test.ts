@@ -193,11 +193,15 @@ test("a source is shared by the functions whose triggers or reads choose it", ()
     { name: "by-trigger", triggers: [selection], reads: [] },
     { name: "by-read", triggers: [], reads: [{ ...selection, namespaces: { type: "all" } }] },
     { name: "of-another-label", triggers: [{ ...selection, labelSelector: "" }], reads: [] },
+    { name: "of-any-type", triggers: [{ ...selection, fieldSelector: "" }], reads: [] },
     { name: "of-another-place", triggers: [{ ...selection, namespaces: { type: "names", names: ["b"] } }], reads: [] },
   ] as unknown as FunctionManifest[];
   const source = { apiVersion: "v1", kind: "Secret", namespace: "team-a", labelSelector: "app=web" };
   const fieldSelector = "metadata.name!=watchfire-checkpoint,type=Opaque";
   expect(usersOf({ ...source, fieldSelector }, manifests)).toEqual(["by-read", "by-trigger"]);
+  expect(usersOf({ ...source, fieldSelector: "metadata.name!=watchfire-checkpoint" }, manifests)).toEqual([
+    "of-any-type",
+  ]);
   expect(usersOf({ ...source, kind: "Pod" }, manifests)).toEqual([]);
 });
 

@@ -9,7 +9,7 @@ import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { readBackup } from "../../runtime/journal/sqlite/backup-file.ts";
 import { DataFolder } from "../../runtime/journal/sqlite/data-folder.ts";
 import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
-import { backUpFolder, backUpJournals, backupFile, surplus } from "../../runtime/migrate/backup.ts";
+import { backUpFolder, backUpJournals, backupFile, backupsToDelete } from "../../runtime/migrate/backup.ts";
 import { alone } from "../../runtime/migrate/layout.ts";
 import { restoreFolder } from "../../runtime/migrate/restore.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
@@ -143,10 +143,10 @@ test("checkpoints that cannot be compared are replaced only when that is asked f
   await backUpFolder(await folderAt(7), file, systemClock);
   const moved = await folderAt(3);
   new DataFolder(moved, systemClock).setAside();
-  expect(() => restoreFolder(moved, file, systemClock, false)).toThrow(/^WF_RESTORE_NEWER.*were moved/);
+  expect(() => restoreFolder(moved, file, systemClock, false)).toThrow(/^WF_RESTORE_UNCOMPARED.*were moved/);
   const damaged = await folderAt(3);
   writeFileSync(join(damaged, "checkpoint.db"), "no database");
-  expect(() => restoreFolder(damaged, file, systemClock, false)).toThrow(/^WF_RESTORE_NEWER.*cannot be read/);
+  expect(() => restoreFolder(damaged, file, systemClock, false)).toThrow(/^WF_RESTORE_UNCOMPARED.*cannot be read/);
   for (const data of [moved, damaged]) expect(restoreFolder(data, file, systemClock, true).functions).toEqual(["copy"]);
 });
 
@@ -183,6 +183,20 @@ test("no folder in use is restored, and no file that is no whole backup", async 
     expect(() => restoreFolder(data, join(others, name), systemClock, true), name).toThrow(/^WF_BACKUP_UNREADABLE/);
 });
 
+test("a damaged page of the store is not taken for a disk that refuses the backup", async () => {
+  const data = await folderAt(7);
+  const store = join(data, "checkpoint.db");
+  const pages = new DatabaseSync(store);
+  const root = Number(pages.prepare("SELECT rootpage FROM sqlite_schema WHERE type = 'index'").get()?.rootpage);
+  const size = Number(pages.prepare("PRAGMA page_size").get()?.page_size);
+  pages.close();
+  const bytes = readFileSync(store);
+  writeFileSync(store, bytes.fill(0xff, (root - 1) * size, root * size));
+  const file = join(folderOf({}), "backup.db");
+  await expect(backUpFolder(data, file, systemClock)).rejects.toThrow(/^WF_CHECKPOINT_CORRUPT/);
+  expect(existsSync(file)).toBe(false);
+});
+
 test("a backup that cannot be written leaves nothing behind", async () => {
   const data = await folderAt(7);
   const folder = folderOf({ "file/in-the-way": "" });
@@ -202,5 +216,9 @@ test("a folder of backups keeps the newest, other files, and those that are bein
   const names = ["25", "26", "27"].map((day) => `watchfire-backup-202611${day}T100000Z.db`);
   const [oldest = "", older = "", newest = ""] = names;
   const others = ["notes.txt", "watchfire-backup-latest.db", `.${newest}-a1b2c3`];
-  expect(surplus([...names, ...others, `.${oldest}-d4e5f6`], 1, at)).toEqual([oldest, older, `.${oldest}-d4e5f6`]);
+  expect(backupsToDelete([...names, ...others, `.${oldest}-d4e5f6`], 1, at)).toEqual([
+    oldest,
+    older,
+    `.${oldest}-d4e5f6`,
+  ]);
 });

@@ -140,7 +140,7 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
     const former = await start();
     await until("it is ready", 60_000, async () => (await readiness(former)).startsWith("200"));
     await on.load(20);
-    // The first message has none before it that could be gone.
+    // `damage` deletes the message before the last one.
     await until("its slot has two messages", 60_000, async () => ((await lastOf(0))?.note.after ?? 0) > 0);
     await former.kill();
     await damage(0);

@@ -59,9 +59,9 @@ describe("the snippets of the pages", () => {
   it("in YAML are manifests without a fault, or a part of one", async () => {
     const base = { apiVersion: "watchfire.dev/v1alpha1", kind: "Function" };
     const trigger = { watch: { apiVersion: "v1", kind: "ConfigMap" } };
-    // Those pages have alert rules and values of the chart.
+    // Those pages have alert rules, values of the chart, or objects of other projects.
     const yaml = blocks.filter(
-      ({ language, page }) => language === "yaml" && !/(runbook|platforms|traces)[.]md$/.test(page),
+      ({ language, page }) => language === "yaml" && !/(runbook|platforms|traces|gitops)[.]md$/.test(page),
     );
     const names = yaml.map(({ text }, no) => {
       const part = parseYaml(text);

@@ -12,18 +12,18 @@ export const deployedCodes = {
   ),
   WF_DEPLOYED_REFUSED: user(
     "the API server refused an object of the deployment",
-    "do as it says and deploy again; the running functions were not changed",
+    "correct what the API server names and deploy again; the running functions were not changed",
   ),
   WF_DEPLOYED_TAKEN: user(
     "a function or an object of the deployment belongs to another set, or not to this runtime",
     "rename the function, or give the runtime another account; nothing was written",
   ),
   WF_DEPLOYED_FORBIDDEN: user(
-    "a function of a set that shares the runtime lacks a right: it sees nothing that its own account may not list and watch",
-    "grant it by `watchfire deploy` again; the function continues within 10 s of the grant, and misses no net change",
+    "a function in a shared namespace lacks a right: its own account must be allowed to list and watch what it reads",
+    "run `watchfire deploy` again to grant it; the function continues within 10 s, and misses no net change",
   ),
   WF_DEPLOYED_LIMIT: user(
-    "the sets of a namespace exceed what the runtime allows it",
+    "the sets of a namespace exceed a limit of the runtime",
     "deploy less, or ask whoever runs the runtime for a higher value of `sets.limits`; what ran before still runs",
   ),
   WF_DEPLOYED_REMOVES: user(
@@ -31,7 +31,7 @@ export const deployedCodes = {
     "run the command again with --yes if that is intended; if not, name another folder (--functions), set (--set) or revision (--to)",
   ),
   WF_DEPLOYED_NO_SETS: user(
-    "the runtime is of a version that knows no sets, and would stop the functions that the set takes over",
+    "the runtime's version has no sets: it would stop the functions that this set takes over",
     "upgrade the runtime first, or deploy with `--set default`",
   ),
   WF_DEPLOYED_NO_SET: user(
@@ -39,7 +39,7 @@ export const deployedCodes = {
     "name one that it has; `kubectl get configmap -l watchfire.dev/set` shows their objects",
   ),
   WF_DEPLOYED_LACKS_RIGHTS: user(
-    "the rights that are there do not suffice for the functions, or cannot be seen, and `--code-only` grants no right",
+    "the functions' accounts lack rights, or their rights cannot be checked, and `--code-only` grants nothing",
     "let somebody who may grant rights run `watchfire deploy` without --code-only, or `watchfire rbac | kubectl apply -f -`; nothing was written",
   ),
   WF_DEPLOYED_NO_REVISION: user(
@@ -60,15 +60,15 @@ export const deployedCodes = {
     "make one with `openssl genpkey -algorithm ed25519 -out watchfire.key`; runtime/docs/signing.md says more",
   ),
   WF_DEPLOYED_UNTRUSTED: user(
-    "no key that the runtime trusts signed the deployed functions for it",
+    "the deployed functions are not signed for this runtime by a key that it trusts",
     "run `watchfire deploy --sign KEY` with a trusted key; if they were signed before, find out who wrote the ConfigMap",
   ),
   WF_DEPLOYED_REPLAYED: user(
-    "the deployed functions are older than signed ones that ran here",
-    "find out who restored them; to go back yourself, run `watchfire deploy --sign KEY` with the older functions",
+    "the deployed functions are older than signed functions that ran before",
+    "find out who put the older ones back; to go back yourself, run `watchfire deploy --sign KEY` with the older functions",
   ),
   WF_DEPLOYED_SERIAL: user(
-    "the record of the newest signed functions cannot be read",
+    "the file that records the newest signed deployment cannot be read",
     "find out who changed the file, and restore it; without it, any index that a trusted key ever signed is loaded",
   ),
   WF_DEPLOYED_DAMAGED: user(

@@ -3,7 +3,7 @@ import { type ErrorEntry, user } from "./entry.ts";
 /** Errors of `ctx.cache` and of `reads`. */
 export const readsCodes = {
   WF_READS_UNDECLARED: user(
-    "the handler reads from its cache what the manifest's `reads` does not keep there",
+    "the handler asks `ctx.cache` for objects that the manifest's `reads` does not list",
     "add it to the manifest's `reads`, or ask the API server by `ctx.kube`",
   ),
   WF_READS_SELECTOR: user(
@@ -23,8 +23,8 @@ export const readsCodes = {
     "ask for less at once: by namespace, by labels or by an index",
   ),
   WF_READS_INDEX: user(
-    "an object has more values than an index finds it by, so that a list by the index would not be whole",
-    "ask by labels, or by another namespace or index; or leave the object out by the read's selectors",
+    "an object has more values than an index holds, so a list by the index would be incomplete",
+    "list by labels, by another namespace or by another index; or exclude the object by the read's selectors",
   ),
   WF_READS_BEHIND: user(
     "a read did not catch up with the event within 30 s, so the attempt was not started",

@@ -43,10 +43,7 @@ export async function lookBefore(
   const ours = Object.entries(labelsOf(account, namespace))
     .map(([label, value]) => `${label}=${value}`)
     .join(",");
-  const configMaps = await api.list("ConfigMap", ours, namespace);
-  if (!configMaps) {
-    throw new WatchfireError("WF_DEPLOYED_REFUSED", { what: `listing the ConfigMaps of ${namespace} is not allowed` });
-  }
+  const configMaps = await api.listConfigMaps(ours, namespace);
   const namespaces = [namespace, ...planned.flatMap(({ metadata }) => metadata.namespace ?? [])];
   const { rights, everywhere } = codeOnly
     ? { rights: [], everywhere: true }

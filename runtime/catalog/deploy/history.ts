@@ -38,10 +38,7 @@ export async function readHistory(
 ): Promise<SetHistory> {
   const { account, namespace, set } = identity;
   const labels = Object.entries(keptLabelsOf(account, namespace, set)).map(([label, value]) => `${label}=${value}`);
-  const found = await api.list("ConfigMap", labels.join(","), namespace);
-  if (!found) {
-    throw new WatchfireError("WF_DEPLOYED_REFUSED", { what: `listing the ConfigMaps of ${namespace} is not allowed` });
-  }
+  const found = await api.listConfigMaps(labels.join(","), namespace);
   const [copies, records] = partition(found, ({ metadata }) => functionLabel in metadata.labels);
   const configMap = readConfigMap(index);
   const current = configMap && revisionOf(configMap);

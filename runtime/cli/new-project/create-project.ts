@@ -3,7 +3,7 @@ import { isTemplate, templates } from "./templates.ts";
 import { ProjectError } from "./write-files.ts";
 
 /** The choices for a project. In a terminal, missing ones are asked for. */
-export interface Wishes {
+export interface ProjectChoices {
   readonly name?: string | undefined;
   readonly template?: string | undefined;
   readonly packages?: string | undefined;
@@ -14,15 +14,15 @@ export interface Wishes {
 }
 
 /** Creates a project, and prints the next steps. @throws ProjectError */
-export async function createProject(wishes: Wishes): Promise<void> {
-  const asks = !wishes.yes && process.stdin.isTTY === true;
-  const { name, template, packages } = asks ? await ask(wishes) : { ...defaults, ...given(wishes) };
+export async function createProject(choices: ProjectChoices): Promise<void> {
+  const asks = !choices.yes && process.stdin.isTTY === true;
+  const { name, template, packages } = asks ? await ask(choices) : { ...defaults, ...given(choices) };
   if (!isTemplate(template)) {
     throw new ProjectError(`there is no template ${template}; there are ${Object.keys(templates).join(", ")}`);
   }
   // Anybody could register a name that is still free.
   if (!packages) throw new ProjectError("name the folder of the packages' tarballs with --packages DIR");
-  const nodeMajor = majorOf(wishes.userAgent);
+  const nodeMajor = majorOf(choices.userAgent);
   const files = writeProject({ folder: name, template, packages, nodeMajor });
   const note = addedNode(nodeMajor);
   process.stdout.write(
@@ -43,9 +43,10 @@ const majorOf = (userAgent = ""): number =>
 
 const defaults = { name: "my-functions", template: "hello", packages: "" };
 
-const given = (wishes: Wishes) => Object.fromEntries(Object.entries(wishes).filter(([, value]) => value !== undefined));
+const given = (choices: ProjectChoices) =>
+  Object.fromEntries(Object.entries(choices).filter(([, value]) => value !== undefined));
 
-async function ask({ name, template, packages }: Wishes): Promise<typeof defaults> {
+async function ask({ name, template, packages }: ProjectChoices): Promise<typeof defaults> {
   const { isCancel, select, text } = await import("@clack/prompts");
   const answer = async (question: Promise<string | symbol>): Promise<string> => {
     const said = await question;

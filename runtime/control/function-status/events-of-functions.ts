@@ -9,7 +9,7 @@ import { apiVersion, type FunctionObjects } from "./function-objects.ts";
 const mostWaiting = 64;
 /** Time limit of one Event's requests, in milliseconds. */
 const timeoutMs = 10_000;
-/** Longest message that the API server accepts, in characters. */
+/** Characters of a message that are sent: within the 1 KiB of bytes of most Events, and enough for people. */
 const messageLimit = 1024;
 
 interface EventsParts {

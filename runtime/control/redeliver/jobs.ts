@@ -5,7 +5,7 @@ import type { RedeliveryCounts } from "./redeliverer.ts";
 
 /** Milliseconds after which a progress answer is sent. The endpoints close a connection that is silent for 15 s. */
 const answerMs = 8_000;
-/** Number of jobs that are remembered. Clients ask again at once. */
+/** Number of jobs that are remembered. Clients ask again without a pause, so no client asks for an older one. */
 const mostKept = 20;
 
 interface Job {
@@ -24,7 +24,7 @@ export class Jobs {
     this.clock = clock;
   }
 
-  /** Begins work that counts its results in `tally`. `of` is its function. */
+  /** Starts a redelivery of the function `of`. `work` adds its counts to `tally`. */
   begin(of: string, work: (tally: RedeliveryCounts) => Promise<void>): Promise<Redeliveries> {
     const tally: RedeliveryCounts = new Map();
     const id = String(++this.number);

@@ -55,7 +55,7 @@ interface KeptEvent {
 /** An event that was held back. */
 export interface FilteredEvent extends KeptEvent {
   readonly why: HeldBack;
-  /** The number of events held back for this reason up to this one; the others have no entry. */
+  /** The number of events that this entry stands for: itself, and earlier ones of the same reason that have no entry. */
   readonly count: number;
 }
 
@@ -106,7 +106,7 @@ export class History {
   private order = 0;
   /** By trigger, reason and condition. */
   private readonly counts = new Map<string, Counted>();
-  /** The last one, and the reason object that it was found by: those of a trigger are allocated once, and often follow each other. */
+  /** The counter used last, by its reason object: a trigger allocates each reason once, and equal ones often follow each other. */
   private last: { readonly why: HeldBack; readonly counted: Counted } | undefined;
 
   constructor(functionName: string, log: EngineLog) {
@@ -135,7 +135,7 @@ export class History {
   }
 
   /**
-   * Records a filtered event; on the path of every one. `at` is in epoch milliseconds. `count` includes the events before it
+   * Records a filtered event. Called for each of them. `at` is in epoch milliseconds. `count` includes the events before it
    * without an entry.
    */
   held({ objects, key, type, meta }: Omit<TracedEvent, "id">, why: HeldBack, at: number, count = 1): void {
@@ -160,7 +160,7 @@ export class History {
     const key = JSON.stringify([trigger, why.type, condition]);
     const counted = this.counts.get(key) ?? { trigger, why: why.type, ...condition, count: 0, last: 0 };
     this.counts.set(key, counted);
-    // A reason with a message is made for one event, and its message may be long.
+    // Not kept as the last one: a reason with a message is allocated for each event, and its message may be long.
     if (!("message" in why)) this.last = { why, counted };
     return counted;
   }

@@ -21,12 +21,12 @@ interface InformerMember {
   proven: boolean;
 }
 
-/** The server's answer that its history does not reach back to where a stream was to begin. */
+/** The server's answer 410: it no longer has the resourceVersion at which a stream was to begin. */
 interface Expiry {
   readonly from: ResourceVersion;
   /** Start of the server's history, if the answer says so. */
   readonly oldest: ResourceVersion | undefined;
-  /** True if the server had accepted the stream before, so that no member is known to be served. */
+  /** True if the server had accepted the stream before. `proven` is then void for all members. */
   readonly refuted: boolean;
 }
 
@@ -174,8 +174,7 @@ export class Members {
   }
 
   /**
-   * Moves members that have caught up with the connection and ask for one value only into the skip index, from the next change
-   * on.
+   * Moves members that have caught up with the connection and have a skip rule into the skip index, from the next change on.
    */
   private standBy(): void {
     for (const { subscriber, covered, skipping } of this.notified) {

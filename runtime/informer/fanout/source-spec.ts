@@ -71,8 +71,8 @@ export class ObjectIdentity {
   /** `"apiVersion":"v1","kind":"Pod",`, inserted into objects that lack it. */
   readonly bytes: Buffer;
   /**
-   * True if the definition may have chosen any kind for its lists, which discovery does not report; such a group has a dot, as
-   * few others have.
+   * True if the kind may come from a CustomResourceDefinition, which may name any kind for its lists. Discovery does not report
+   * that kind. The group of a definition has a dot, as few built-in groups have.
    */
   private readonly namesItsLists: boolean;
   private readonly representation: Representation;
@@ -105,7 +105,7 @@ export class ObjectIdentity {
     return object.body(bytes, start, end, form === "insert" ? this.bytes : undefined);
   }
 
-  /** Returns the offsets of the members in that text; `undefined` if it is not the received text. */
+  /** Returns the offsets of the members in the text of `bodyOf`; `undefined` if that is not the received text. */
   membersOf(object: ObjectScanner, start: number): ObjectMembers | undefined {
     const isReceived = this.representation === "full" && this.judge(object.apiVersion, object.kind) === "as-is";
     return isReceived ? object.members(start) : undefined;
@@ -122,7 +122,7 @@ export class ObjectIdentity {
     return this.namesItsLists ? kind === this.kind : kind !== `${this.kind}List`;
   }
 
-  /** Like `refusesList`, for a bookmark. A server may give it the apiVersion that it stores, so only the kind is checked. */
+  /** Like `refusesList`, for a bookmark. Its apiVersion may be the stored version, so only the kind is checked. */
   refusesBookmark(kind: string): boolean {
     return kind !== "" && kind !== this.kind && kind !== "PartialObjectMetadata";
   }

@@ -12,8 +12,8 @@ import { type Ending, endingOf } from "./failure.ts";
 /** Time limit for the body of a refusal, in milliseconds; its status line is enough. */
 const refusalMs = 10_000;
 /**
- * How long an answer without a JSON Content-Type may be silent before it counts as a watch, in milliseconds. A page for people
- * arrives at once.
+ * How long an answer without a JSON Content-Type may be silent before it counts as a watch, in milliseconds. The body of an
+ * HTML page arrives at once.
  */
 const pageMs = 1000;
 
@@ -33,7 +33,7 @@ interface SessionOptions extends InformerRequest {
   idleMs(events: number): number;
   /** Whether white space between events, which proxies send to keep a connection open, ends a silence. */
   spaceEndsSilence(): boolean;
-  /** Promise while no more can be taken. */
+  /** Returns a promise while subscribers are congested. It resolves when they can take more. */
   congested(): Promise<void> | undefined;
   /** Called when the server has accepted the watch. */
   opened(): void;
@@ -95,7 +95,7 @@ export class Session {
     this.timers = new SessionTimers(clock, { idleMs: () => this.options.idleMs(this.events), timeoutMs }, (type) =>
       this.end({ type }),
     );
-    // Only the body decides: a proxy may have omitted the type, or may label its own page as JSON.
+    // The body decides if it is a watch: a proxy may have omitted the type, or may label its own page as JSON.
     const isNamed = typeOf(response).includes("json");
     if (isNamed) this.open();
     const quiet = isNamed ? undefined : clock.after(pageMs, () => this.open());
@@ -230,8 +230,8 @@ const foreign = (response: KubeResponse, text: Buffer | string): Ending => ({
 });
 
 /**
- * Delay of a timer, in milliseconds, from which on the process is taken to have been stopped. If the monotonic clock fell behind
- * by as much, the machine slept.
+ * Delay of a timer, in milliseconds, from which on the process counts as stopped. If the boot clock has advanced by as much more
+ * than the monotonic clock, the machine slept.
  */
 const sleptMs = 30_000;
 /** How long past `timeoutSeconds` the server may take to end a watch, in milliseconds, even if bytes still trickle. */
@@ -245,8 +245,8 @@ interface SessionDeadlines {
 }
 
 /**
- * Deadlines of one connection: silence, total length, and a machine that slept. Any byte resets the first. While we hold the
- * stream back ourselves, silence does not count. One timer serves all of them.
+ * Deadlines of one connection: silence, total length, and a machine that slept. Any byte restarts the limit on silence, which does
+ * not run while this process holds the stream back. One timer serves all of them.
  */
 class SessionTimers {
   private readonly clock: Clock;

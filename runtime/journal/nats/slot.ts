@@ -11,7 +11,7 @@ import { natsFault } from "./fault.ts";
 import { fenced, JetstreamLog, type LastMessage, type Note, rewound } from "./log.ts";
 import { readSnapshot } from "./snapshot.ts";
 
-/** Maximum number of attempts to take a slot. Losing the race this often is not chance. */
+/** Maximum number of attempts to take a slot. After so many lost races, other processes take it again and again. */
 const claims = 5;
 
 /** Keeps a slot's progress outside NATS, so that streams that are gone, empty or restored from a copy are recognised. */
@@ -26,7 +26,7 @@ export interface SlotOptions extends Partial<FenceOptions> {
   /** The part of the runtime's checkpoints; one store has it open at a time. Letters, digits, `-` and `_`. */
   readonly slot: string;
   readonly witness?: Witness | undefined;
-  /** True if the slot must hold checkpoints. A slot that never did is then left unchanged and not opened. Default false. */
+  /** True if the slot must hold checkpoints. A slot without any is then an error, and is left unchanged. Default false. */
   readonly isThere?: boolean;
   readonly clock: Clock;
 }
@@ -59,7 +59,7 @@ export async function takeSlot(
   let { fence } = options;
   for (let tries = 0; tries < claims; tries++) {
     const log = new JetstreamLog(nats, clock, slot);
-    // A loss that an open slot finds is recorded before this one is opened.
+    // Waits until losses that open slots have found are recorded.
     await nats.checked();
     const streams = await nats.identity();
     await bodies.begin();
@@ -138,7 +138,7 @@ function endOf(last: LastMessage | undefined, loss: WatchfireError | undefined):
   return last.note.inDoubt ? "power-loss" : "killed";
 }
 
-/** Reads the snapshot and the log after it. Deletes the incomplete work of a process that was killed. */
+/** Reads the snapshot and the log after it. Deletes stored entries that no message names, which a killed process has left. */
 async function readAll(
   nats: Nats,
   slot: string,

@@ -1,4 +1,4 @@
-/** Replaces the removed class inside the bootstrap's libraries. It has no instances. */
+/** Stands in for SharedArrayBuffer, which guests lack, in the bootstrap's libraries. It has no instances. */
 class NoSharedMemory {
   get byteLength(): number {
     throw new TypeError("no buffer is shared here");

@@ -29,8 +29,8 @@ interface WatchedChild {
 
 /**
  * Starts executors in this container for the parent at the other end of a socket, watches their memory, and kills them on
- * request. Runs no function's code itself. It retries until it is connected and serves one parent. When that connection closes it
- * ends, since a guest may have escaped its executor by then. As process 1 of its container it takes all other processes with it.
+ * request. Runs no function's code itself. It retries until it is connected and serves one parent. When that connection closes after it
+ * has started an executor, it ends, since a guest may have escaped by then. As process 1 of its container it takes all other processes with it.
  */
 export class Supervisor {
   private readonly path: string;

@@ -5,7 +5,7 @@ import type { Constant } from "./constants.ts";
  */
 const byReason: Readonly<Record<string, readonly string[]>> = {
   "a text that people read, or a list in it": [
-    "access/rehearsal.ts#longestBody",
+    "access/dry-run.ts#longestBody",
     "console/error-groups.ts#mostListed",
     "console/function-time.ts#mostCalls",
     "control/access/gate.ts#askedLimit",
@@ -28,7 +28,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
   ],
   "one answer, file or object that is read once, and let go of": [
     "observe/endpoints.ts#mostBodyBytes",
-    "access/rehearsal.ts#objectLimit",
+    "access/dry-run.ts#objectLimit",
     "console/inquiry.ts#mostPages",
     "console/inquiry.ts#mostAttempts",
     "console/inquiry.ts#mostFailures",

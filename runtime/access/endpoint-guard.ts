@@ -4,9 +4,9 @@ import { type CallFailure, fetchFailed } from "./failure.ts";
 
 /**
  * Protects the runtime's endpoints, which serve the dead letters of all functions, from handlers' `fetch`, whatever the manifest
- * declares. A connection from this machine would count as its user.
+ * declares. They would trust a connection from this machine as one of its user.
  */
-export class OwnListener {
+export class EndpointGuard {
   private readonly port: () => number | undefined;
 
   /** @param port returns the endpoints' port; `undefined` while they do not listen */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Unsent } from "../../runtime/access/rehearsal.ts";
+import type { DryRunWrite } from "../../runtime/access/dry-run.ts";
 import { accessTo, errorOf, everything, type Script, status } from "./api-server.ts";
 
 const ref = { apiVersion: "v1", kind: "ConfigMap", name: "settings", namespace: "demo" };
@@ -10,11 +10,8 @@ const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "setting
 const hasIt: Script = () => ({ body: there });
 const hasNone: Script = () => undefined;
 
-async function rehearsal(
-  script: Script,
-  egress: { host: string; ports: number[]; network: "Public" | "Private" }[] = [],
-) {
-  const unsent: Unsent[] = [];
+async function dryRun(script: Script, egress: { host: string; ports: number[]; network: "Public" | "Private" }[] = []) {
+  const unsent: DryRunWrite[] = [];
   const access = await accessTo({
     script,
     manifest: { permissions: [everything], egress },
@@ -43,7 +40,7 @@ const writes: [string, object][] = [
 describe("in a dry run", () => {
   it.each(writes)("%s is shown, and nothing but reads is sent: %j", async (operation, args) => {
     for (const script of [hasIt, hasNone]) {
-      const { call, received, unsent } = await rehearsal(script);
+      const { call, received, unsent } = await dryRun(script);
       await call(operation, args);
       expect(received.filter(({ method }) => method !== "GET")).toEqual([]);
       expect(unsent).toMatchObject([{ function: "f", to: expect.stringContaining("/namespaces/demo/") }]);
@@ -52,14 +49,14 @@ describe("in a dry run", () => {
 
   it("whole numbers are shown and answered as they are, beyond 2^53 as well", async () => {
     const text = JSON.stringify(there).replace('"data":{', '"id":9007199254740993,"data":{');
-    const { call, unsent } = await rehearsal(() => ({ body: text }));
+    const { call, unsent } = await dryRun(() => ({ body: text }));
     const reply = await call("kube.patch", `{"ref":${JSON.stringify(ref)},"patch":{"next":9007199254740995}}`);
     expect(unsent[0]?.body).toBe('{"next":9007199254740995}');
     expect(reply.ok && reply.json).toMatch(/"id":9007199254740993,.*"next":9007199254740995/);
   });
 
   it("a merge patch is answered as it would be", async () => {
-    const { call } = await rehearsal(hasIt);
+    const { call } = await dryRun(hasIt);
     const patch = { metadata: { labels: { a: null, c: "3" } }, data: { a: "2" } };
     const reply = await call("kube.patch", { ref, patch });
     expect(reply.ok && JSON.parse(reply.json)).toEqual({
@@ -70,7 +67,7 @@ describe("in a dry run", () => {
   });
 
   it("a write to a subresource reads the object that it is of", async () => {
-    const { call, received } = await rehearsal(hasIt);
+    const { call, received } = await dryRun(hasIt);
     const pod = { ...ref, kind: "Pod" };
     const evicted = await call("kube.evict", { ref: pod });
     expect(evicted.ok && JSON.parse(evicted.json)).toMatchObject({ kind: "Status", status: "Success" });
@@ -86,22 +83,22 @@ describe("in a dry run", () => {
   });
 
   it("what cannot be is refused as the API server would", async () => {
-    const taken = await rehearsal(hasIt);
+    const taken = await dryRun(hasIt);
     expect(errorOf(await taken.call("kube.create", { object })).type).toBe("AlreadyExistsError");
     const stale = { ...object, metadata: { ...object.metadata, resourceVersion: "6" } };
     expect(errorOf(await taken.call("kube.update", { object: stale })).type).toBe("ConflictError");
-    const empty = await rehearsal(hasNone);
+    const empty = await dryRun(hasNone);
     for (const [operation, args] of writes.filter(([name]) =>
       /patch|update|delete|restart|evict|subresource/i.test(name),
     )) {
       expect(errorOf(await empty.call(operation, args)).type).toBe("NotFoundError");
     }
-    const refused = await rehearsal(() => status(403, "Forbidden"));
+    const refused = await dryRun(() => status(403, "Forbidden"));
     expect(errorOf(await refused.call("kube.delete", { ref })).type).toBe("ForbiddenError");
   });
 
   it("a Secret's values are not shown", async () => {
-    const { call, unsent } = await rehearsal(hasNone);
+    const { call, unsent } = await dryRun(hasNone);
     const secret = {
       apiVersion: "v1",
       kind: "Secret",
@@ -115,7 +112,7 @@ describe("in a dry run", () => {
   });
 
   it("a fetch that could change something is shown, and where it may not go is refused still", async () => {
-    const { call, unsent } = await rehearsal(hasNone, [{ host: "hooks.example.com", ports: [443], network: "Public" }]);
+    const { call, unsent } = await dryRun(hasNone, [{ host: "hooks.example.com", ports: [443], network: "Public" }]);
     const post = (url: string) => ({ url, method: "POST", headers: [], body: Buffer.from("hi").toString("base64") });
     const reply = await call("fetch", post("https://hooks.example.com/a"));
     expect(reply.ok && JSON.parse(reply.json)).toMatchObject({ status: 200, body: "" });

@@ -5,7 +5,7 @@ import { functionObjects } from "../rbac/objects.ts";
 import type { RulesOptions } from "../rbac/rules.ts";
 
 /** Returns the accounts, roles and bindings of functions, marked as created by a deployment, which later ones may delete. */
-export const deployedObjects = (manifests: readonly FunctionManifest[], kinds: KnownKinds, rules: RulesOptions) =>
+export const deployedRbac = (manifests: readonly FunctionManifest[], kinds: KnownKinds, rules: RulesOptions) =>
   manifests
     .flatMap((manifest) => functionObjects(manifest, kinds, rules))
     .map(({ metadata, ...object }) => ({

@@ -6,7 +6,7 @@ import { applyType } from "../kube/apply-body.ts";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../kube/transport.ts";
 
 /** A function's write as it is shown. */
-export interface Unsent {
+export interface DryRunWrite {
   readonly function: string;
   readonly method: string;
   /** The API's path, or the URL. */
@@ -16,7 +16,7 @@ export interface Unsent {
 }
 
 /** Receives each write that is not sent. */
-export type TellUnsent = (unsent: Unsent) => void;
+export type OnDryRunWrite = (unsent: DryRunWrite) => void;
 
 /** Maximum number of characters shown of a body. */
 const longestBody = 2_000;
@@ -33,13 +33,13 @@ type Json = { readonly [name: string]: unknown };
  * A function's connection that sends no writes: reads are sent, and writes are shown. The answer to a write is the object as it
  * would be, without what defaults and admission would add.
  */
-export class RehearsedTransport implements KubeTransport {
+export class DryRunTransport implements KubeTransport {
   readonly description: string;
   private readonly inner: KubeTransport;
   private readonly functionName: string;
-  private readonly tell: TellUnsent;
+  private readonly tell: OnDryRunWrite;
 
-  constructor(inner: KubeTransport, functionName: string, tell: TellUnsent) {
+  constructor(inner: KubeTransport, functionName: string, tell: OnDryRunWrite) {
     this.inner = inner;
     this.description = inner.description;
     this.functionName = functionName;
