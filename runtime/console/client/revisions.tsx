@@ -80,6 +80,7 @@ export function Changes({ name, limit = 20 }: { name?: string; limit?: number })
               </a>
             ))}
             {set !== undefined && `set ${set}${revision === undefined ? "" : `, revision ${revision}`}`}
+            {reason !== undefined && <div class="phone quiet">{reason}</div>}
           </td>
           <td class="wide">
             {[reason, verb === "deploy" || verb === "rollback" ? from : undefined].filter(Boolean).join("; ")}

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { Explanation } from "../../../observe/explanation.ts";
 import type { functionsAnswerSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { Ready, sentence, Table } from "../parts.tsx";
+import { Ready, sentence, Table, When } from "../parts.tsx";
 import { functionHref, navigate, url } from "../route.tsx";
 
 export function ExplainPage() {
@@ -111,7 +111,7 @@ function Trigger({ of: { trigger, kind, why, next, checks, filtered } }: { of: E
             <td>
               <span class={`badge ${signs[check.passes][0]}`}>{signs[check.passes][1]}</span>
             </td>
-            <td>{check.says}</td>
+            <td class="text">{check.says}</td>
           </tr>
         ))}
       </Table>
@@ -121,7 +121,7 @@ function Trigger({ of: { trigger, kind, why, next, checks, filtered } }: { of: E
           <ul>
             {filtered.map((event) => (
               <li key={`${event.at} ${event.resourceVersion}`}>
-                {event.at} {event.type} at {event.resourceVersion}: {event.because}
+                <When at={event.at} /> {event.type} at {event.resourceVersion}: {event.because}
               </li>
             ))}
           </ul>
