@@ -70,7 +70,7 @@ export interface Loaded<T> {
 }
 
 /** Milliseconds from an answer to the next request for the same data. A slow answer is followed by a pause of so many times its duration. */
-const leastMs = 250;
+const leastMs = 120;
 const restFactor = 4;
 
 /** Asks for a path, and again whenever one of the topics changes. `everyMs`: and so often, while the page can be seen. */
