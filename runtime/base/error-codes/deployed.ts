@@ -40,7 +40,7 @@ export const deployedCodes = {
   ),
   WF_DEPLOYED_LACKS_RIGHTS: user(
     "the functions' accounts lack rights, or their rights cannot be checked, and `--code-only` grants nothing",
-    "let somebody who may grant rights run `watchfire deploy` without --code-only, or `watchfire rbac | kubectl apply -f -`; nothing was written",
+    "nothing was written; let somebody who may grant rights run `watchfire deploy` without --code-only, or `watchfire rbac | kubectl apply --server-side --force-conflicts -f -`",
   ),
   WF_DEPLOYED_NO_REVISION: user(
     "the set has no such revision to go back to",
