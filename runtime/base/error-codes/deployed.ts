@@ -50,6 +50,18 @@ export const deployedCodes = {
     "the code of a revision is missing, or was changed after the deployment",
     "roll back to another one, or deploy the code from its sources; nothing was written",
   ),
+  WF_DEPLOYED_CANARY: user(
+    "a canary may change only code, `resources.memory`, `resources.cpuPerEvent`, `isolation` and `canary` of deployed functions",
+    "deploy the set without --canary, or make this change in a deployment before; nothing was written",
+  ),
+  WF_DEPLOYED_NO_CANARY: user(
+    "the set has no canary",
+    "`watchfire deploy --canary 10%` begins one; `watchfire revisions` shows what was deployed",
+  ),
+  WF_DEPLOYED_CANARY_ABORTED: user(
+    "the canary was aborted by the runtime, or the runtime has not reported it yet, so that it is not promoted",
+    "look at `watchfire canary`, and correct the code; `watchfire deploy` without --canary deploys without comparing",
+  ),
   WF_DEPLOYED_CONFLICT: user(
     "somebody else deployed to the same runtime at the same time",
     "check what they deployed, and run the command again",
