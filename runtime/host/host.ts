@@ -50,7 +50,7 @@ import type { Ownership } from "./ownership.ts";
 import type { Partition } from "./partition.ts";
 import { type StatusPublishers, statusPublishers } from "./publishers.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
-import { openReplicaLink } from "./replica-link.ts";
+import { functionElsewhere, openReplicaLink } from "./replica-link.ts";
 import { SoleOwner } from "./sole-owner.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
 
@@ -490,6 +490,7 @@ export class Host {
       ...(tokenReview && { accounts: new AccountReviews({ transport, namespace, account, clock }) }),
       audit,
       deadLetters: () => this.ownership.deadLetters,
+      functionElsewhere: (letter) => functionElsewhere(this.link, this.status().fleet, letter),
     });
     const partsOf =
       access &&
@@ -505,7 +506,7 @@ export class Host {
         sourceText: (name, file) => this.sourceText(name, file),
         configuration: () => describeConfiguration(this.options, this.url),
         revisionsOf: (set, of = namespace) => revisionsOf(transport, { account, namespace: of, set }),
-        changes: (name) => audit.recent(name),
+        audit,
         redactData: (name, data) => this.components.redactor.redactData(name, data),
         ...(this.options.writesFixtures && { fixtureFolder: (name) => this.fixtureFolder(name) }),
       }));
@@ -519,7 +520,7 @@ export class Host {
       metrics: () => this.metrics(),
       gate: gate.admit,
       deadLetters: () => this.ownership.deadLetters,
-      explain: (question: ExplainQuestion) => this.explain(question),
+      explain: (question, isPart) => this.explain(question, isPart),
       functions: this.controlApi,
       support: async () =>
         supportReport({
@@ -537,6 +538,9 @@ export class Host {
       clock,
       // Its code is loaded when a browser asks for it.
       console: partsOf && (async (control) => (await import("../console/app.ts")).consoleApp(partsOf(control))),
+      ...(partsOf && {
+        fleet: async (control) => this.link && (await import("../console/app.ts")).fleetAnswers(partsOf(control)),
+      }),
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     if (partsOf && this.options.slots !== undefined) {
@@ -551,10 +555,11 @@ export class Host {
     return this.ownership.isStandby && !this.components.executors().trouble;
   }
 
-  private async explain(question: ExplainQuestion): Promise<Explanation> {
+  private async explain(question: ExplainQuestion, isPart = false): Promise<Explanation> {
     const here = this.acting(question.function, "the answer is");
     const { functions } = this.status();
-    return explainFunction(here, functions, question, this.options, this.ownership.elsewhere(question.function));
+    const elsewhere = isPart ? undefined : this.ownership.elsewhere(question.function);
+    return explainFunction(here, functions, question, this.options, elsewhere);
   }
 
   /** Creates the sources of functions. */
@@ -581,6 +586,11 @@ export class Host {
   private auditLog(): AuditLog {
     const { functionStatus, transport, namespace, account = runtimeAccount, clock, log } = this.options;
     const objects = functionStatus ? new FunctionObjects(transport, namespace, account) : undefined;
-    return AuditLog.on(log, clock, objects && new EventsOfFunctions({ transport, namespace, objects, clock, log }));
+    return AuditLog.on(
+      log,
+      clock,
+      objects && new EventsOfFunctions({ transport, namespace, objects, clock, log }),
+      this.components.history,
+    );
   }
 }

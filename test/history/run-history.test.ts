@@ -296,3 +296,23 @@ test("log lines of one answer are the newest, within its bounds", async () => {
   expect(await history.linesAfter("greet", clock.at * 1000 + 6_037)).toHaveLength(2);
   expect(await history.linesAfter("other", 0)).toEqual([]);
 });
+
+test("lines about changes are there after a restart, newest first, as long as runs are, and no log line is one of them", async () => {
+  const clock = new StandingClock();
+  const folder = folderOf({});
+  const limits = { bytes: 2 ** 21, ageMs: 10 * minute };
+  const first = historyOf({ folder, clock, limits });
+  for (let count = 0; count < 300; count++) first.history.keepChange((clock.at - 11 * minute) * 1000 + count, "old");
+  await first.history.flush();
+  first.history.keepChange(clock.at * 1000, '{"verb":"pause"}');
+  first.history.keepChange(clock.at * 1000 + 1, '{"verb":"resume"}');
+  await first.history.close();
+  const { history } = historyOf({ folder, clock, limits });
+  const lines = async () => (await history.keptChanges()).map(({ line }) => line);
+  expect(await lines()).toEqual(['{"verb":"resume"}', '{"verb":"pause"}']);
+  expect(await history.linesAfter(undefined, 0)).toEqual([]);
+  clock.at += 11 * minute;
+  history.keepChange(clock.at * 1000, "new");
+  await history.flush();
+  expect(await lines()).toEqual(["new"]);
+});

@@ -2,7 +2,7 @@ import { clean, cut } from "../../base/wording.ts";
 import { accountOf, type Revision } from "../../catalog/deploy/revision.ts";
 import type { RevisionRecords } from "../../catalog/deploy/revision-records.ts";
 import type { TakenRevision } from "../../catalog/deployed-set.ts";
-import type { AuditEntry, AuditLog } from "./audit-log.ts";
+import { type AuditEntry, type AuditLog, sinceStart } from "./audit-log.ts";
 import { reasonLimit } from "./reason.ts";
 
 /** How commands begin the message of their revision, with the verb of each. */
@@ -46,7 +46,7 @@ export class RevisionAudit {
       set: nameOf ? `${namespace}/${set}` : set,
       ...(number !== undefined && { revision: number }),
       functions: changed.map((name) => nameOf?.(name) ?? name).filter(isOwn),
-      result: isFirst ? "in use since the start" : "done",
+      result: isFirst ? sinceStart : "done",
     });
   }
 

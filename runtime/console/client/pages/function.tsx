@@ -4,7 +4,7 @@ import type { PauseAnswer } from "../../../observe/control-api.ts";
 import type { functionDetailSchema, runSearchSchema, TriggerWay } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
 import { Limits, Rights, SourceCode, TimeSpent } from "../function-facts.tsx";
-import { act, Code, Confirm, Ready, total } from "../parts.tsx";
+import { act, Code, Confirm, Ready, Said, total } from "../parts.tsx";
 import { RedeliverButton } from "../redeliver.tsx";
 import { letterCount } from "../replay-all.tsx";
 import { Changes, Revisions } from "../revisions.tsx";
@@ -81,7 +81,11 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
         <dt>State</dt>
         <dd>
           <FunctionState of={report} />
-          {message !== undefined && <div class="message">{message}</div>}
+          {message !== undefined && (
+            <div class="message">
+              <Said>{message}</Said>
+            </div>
+          )}
         </dd>
         <dt>Events</dt>
         <dd>
