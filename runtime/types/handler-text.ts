@@ -34,25 +34,35 @@ export function literalCalls(source: string): LiteralCall[] {
   const code = withoutComments(source);
   const constants = constantsIn(code);
   const calls = code.matchAll(
-    /\bkube\s*(?:\.\s*(\w+)\s*(?:<[^<>()]*>)?\s*\(|,(?<=\blistAll\s*(?:<[^<>()]*>)?\s*\([^()]*,))\s*(?:\{([^{}]*)|([\w$]+)\s*[,)])/g,
+    /\bkube\s*(?:\.\s*(\w+)\s*(?:<[^<>()]*>)?\s*\(|,(?<=\blistAll\s*(?:<[^<>()]*>)?\s*\([^()]*,))\s*(?:\{([^{}]*)(?:\{([^{}]*))?|([\w$]+)\s*[,)])/g,
   );
-  return [...calls].flatMap(({ index, 1: method = "list", 2: written, 3: name = "" }) => {
-    const fields = (written ?? `...${name}`).replace(/\.\.\.([\w$]+)/g, (_, constant) => constants.get(constant) ?? "");
+  return [...calls].flatMap(({ index, 1: method = "list", 2: written, 3: within, 4: name = "" }) => {
+    const fields = (written ?? `...${name}`).replace(
+      /\.\.\.([\w$]+)/g,
+      (_, constant) => constants.get(constant)?.fields ?? "",
+    );
+    const inner = within ?? constants.get(name)?.inner ?? "";
     const [apiVersion, kind] = [fieldOf(fields, "apiVersion"), fieldOf(fields, "kind")];
     if (apiVersion === undefined || kind === undefined) return [];
-    const namespace = fieldOf(fields, "namespace");
+    // An object has its namespace in its metadata.
+    const namespace =
+      fieldOf(fields, "namespace") ?? (endsInMetadata.test(fields) ? fieldOf(inner, "namespace") : undefined);
     return [{ method, apiVersion, kind, ...(namespace !== undefined && { namespace }), ...placeIn(code, index) }];
   });
 }
 
-/** Returns the fields of each constant that is an object, except names that are defined twice. */
-function constantsIn(code: string): ReadonlyMap<string, string> {
-  const found = [...code.matchAll(/\bconst\s+([\w$]+)\s*(?::[^=;\n]*)?=\s*\{([^{}]*)/g)];
+/** Returns the fields of each constant that is an object, and those of its first inner object, except names that are defined twice. */
+function constantsIn(code: string): ReadonlyMap<string, { readonly fields: string; readonly inner: string }> {
+  const found = [...code.matchAll(/\bconst\s+([\w$]+)\s*(?::[^=;\n]*)?=\s*\{([^{}]*)(?:\{([^{}]*))?/g)];
   const names = Map.groupBy(found, ([, name = ""]) => name);
   return new Map(
-    [...names].flatMap(([name, [first, ...more]]) => (more.length > 0 ? [] : [[name, first?.[2] ?? ""] as const])),
+    [...names].flatMap(([name, [first, ...more]]) =>
+      more.length > 0 ? [] : [[name, { fields: first?.[2] ?? "", inner: first?.[3] ?? "" }] as const],
+    ),
   );
 }
+
+const endsInMetadata = /(?<![.\w$])metadata\s*:\s*$/;
 
 const fieldOf = (fields: string, name: string): string | undefined =>
   new RegExp(`(?<![.\\w$])${name}\\s*:\\s*(["'\`])([\\w./-]+)\\1`).exec(fields)?.[2];

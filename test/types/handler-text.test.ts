@@ -12,11 +12,13 @@ ctx.kube.get({ apiVersion, kind: "Pod" });
 ctx.kube.get({ apiVersion: "v1", kind: kind });
 ctx.kube.get({ apiVersion: \`\${group}/v1\`, kind: "Pod" });
 ctx.kube.get(ref);
+ctx.kube.apply({ apiVersion: "v1", kind: "Pod", spec: { namespace: "no" }, metadata: { namespace: "unseen" } });
 `;
     expect(literalCalls(source)).toEqual([
       { method: "get", apiVersion: "shop.example/v1", kind: "Shop", line: 2, column: 17 },
       { method: "list", apiVersion: "v1", kind: "Pod", namespace: "a", line: 3, column: 7 },
-      { method: "create", apiVersion: "v1", kind: "ConfigMap", line: 3, column: 73 },
+      { method: "create", apiVersion: "v1", kind: "ConfigMap", namespace: "inner", line: 3, column: 73 },
+      { method: "apply", apiVersion: "v1", kind: "Pod", line: 9, column: 5 },
     ]);
   });
 
@@ -27,7 +29,7 @@ const twice = { apiVersion: "v1", kind: "Pod" };
 ctx.kube.patch({ ...kind, name }, patch);
 kube.apply(copy, { force: true });
 listAll(ctx.kube, { ...kind, labelSelector });
-const copy: Copy = { apiVersion: "v1", kind: "Secret", metadata: { name } };
+const copy: Copy = { apiVersion: "v1", kind: "Secret", metadata: { name, namespace: "b" } };
 ctx.kube.get(twice);
 { const twice = { apiVersion: "v1", kind: "Node" }; }
 ctx.kube.get({ ...unknown, name });
@@ -35,7 +37,7 @@ ctx.kube.get({ ...unknown, name });
     const deployment = { apiVersion: "apps/v1", kind: "Deployment", namespace: "a" };
     expect(literalCalls(source)).toMatchObject([
       { method: "patch", ...deployment, line: 4 },
-      { method: "apply", apiVersion: "v1", kind: "Secret", line: 5 },
+      { method: "apply", apiVersion: "v1", kind: "Secret", namespace: "b", line: 5 },
       { method: "list", ...deployment, line: 6 },
     ]);
   });

@@ -195,14 +195,14 @@ function said(): Bound[] {
   const warnings = constant("access/server-warnings.ts", "mostTexts");
   const warning = constant("kube/server-warning.ts", "longestText");
   const series = constant("observe/user-metrics.ts", "seriesLimit");
-  const logged = constant("sandbox/host/guest-words.ts", "maxLogged");
+  const logged = constant("sandbox/host/guest-reports.ts", "maxLogged");
   return [
     {
       what: "log lines",
       ofFunction: `${burst.n} or ${bytes.size} at once; ${sizeOf(logged.value)} per attempt`,
       ofRuntime: perFunctionOnly,
       beyond: "dropped, and counted",
-      set: [burst.of, bytes.of, logged.of, ...inFile("sandbox/host/guest-words.ts"), ...inFile(...guests)],
+      set: [burst.of, bytes.of, logged.of, ...inFile("sandbox/host/guest-reports.ts"), ...inFile(...guests)],
     },
     {
       what: "log lines that wait for a reader",
@@ -273,6 +273,8 @@ function manifests(): Bound[] {
   ];
   const revisions = constant("catalog/deploy/history.ts", "mostRevisions");
   const kept = constant("catalog/deploy/history.ts", "keptLimit");
+  const levers = constant("control/paused-sets.ts", "mostSets");
+  const records = constant("catalog/deploy/revision-records.ts", "mostKept");
   return [
     {
       what: "a manifest",
@@ -309,6 +311,13 @@ function manifests(): Bound[] {
       ofRuntime: `${revisions.n} and ${kept.size} for each set`,
       beyond: "the oldest are deleted",
       set: [revisions.of, kept.of],
+    },
+    {
+      what: "FunctionSets, and the records of their revisions",
+      ofFunction: runtimeAlone,
+      ofRuntime: `for each namespace ${levers.n} objects and ${records.n} records`,
+      beyond: "further objects pause nothing; a record is read again",
+      set: [levers.of, records.of],
     },
     {
       what: "the code of running functions",
