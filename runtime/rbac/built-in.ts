@@ -15,7 +15,7 @@ const unwatched: Readonly<Record<string, readonly string[]>> = {
   "certificates.k8s.io": ["signers"],
 };
 
-/** What Kubernetes is not known to have. */
+/** Names that Kubernetes is not known to have. */
 interface UnknownNames {
   /** Kinds of a group without a dot, which no CustomResourceDefinition can have. */
   readonly faults: readonly RuleFault[];
