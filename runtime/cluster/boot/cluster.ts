@@ -67,6 +67,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     registry,
     clock,
     admit: (call, object) => refuseEscalation(authorizer, call, object),
+    admitNew: (call) => authorizer.admitNew(call.user, call.type, call),
   };
   const authenticator = new Authenticator(identity.adminToken, tokens, (user, as) =>
     mayImpersonate(authorizer, user, as),
