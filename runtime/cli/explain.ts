@@ -12,7 +12,7 @@ import {
 } from "../observe/explanation.ts";
 import { command } from "./command.ts";
 import { output } from "./options.ts";
-import { runtimeOptions, withRuntime } from "./running-runtime.ts";
+import { reportElsewhere, runtimeOptions, withRuntime } from "./running-runtime.ts";
 import type { RuntimeClient } from "./runtime-client.ts";
 
 const options = {
@@ -42,6 +42,7 @@ export const explain = command({
     });
     const text = answers.map((each) => (format === "json" ? JSON.stringify(each, null, 2) : render(each).join("\n")));
     process.stdout.write(`${text.join("\n")}\n`);
+    for (const answer of answers) reportElsewhere(answer);
     return 0;
   },
 });

@@ -170,5 +170,5 @@ export const functionPath = (name: string, rest: string): string => `functions/$
 
 /** Writes to stderr where the function's other shards are, which the answer does not cover. */
 export function reportElsewhere({ elsewhere }: { readonly elsewhere?: string | undefined }): void {
-  if (elsewhere !== undefined) process.stderr.write(`this covers only the shards here: ${clean(elsewhere)}\n`);
+  if (elsewhere !== undefined) process.stderr.write(`this does not cover all shards: ${clean(elsewhere)}\n`);
 }

@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { type Context, Hono } from "hono";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { streamSSE } from "hono/streaming";
@@ -8,7 +8,8 @@ import { WatchfireError } from "../base/errors.ts";
 import { nameOf } from "../control/access/caller.ts";
 import { withoutSecrets } from "../control/record/redaction.ts";
 import type { ConsoleTools } from "../dev/console-tools.ts";
-import { answerFailure, type ControlEnv } from "../observe/control-routes.ts";
+import type { ControlEnv } from "../observe/control-api.ts";
+import { answerFailure } from "../observe/control-routes.ts";
 import { type DeadLetterDetail, describeDeadLetter } from "../observe/dead-letter.ts";
 import { mostBodyBytes } from "../observe/endpoints.ts";
 import { codeMs } from "./access.ts";
@@ -71,17 +72,21 @@ export async function consoleApp(parts: ConsoleParts): Promise<Hono> {
     c.json({ code: parts.access.newCode(await guard.bearerOf(c)), expiresInSeconds: codeMs / 1000 }),
   );
   app.use("/api/*", guard.knownCallersOnly);
-  const { link } = parts;
-  if (link) {
-    const fleet = () => parts.status().fleet;
-    app.use("/api/*", new FleetAnswers({ link, fleet, own: replicaApi(parts) }).handle);
-  }
+  const fleet = fleetAnswers(parts);
+  if (fleet) app.use("/api/*", fleet);
   app.route("/api", inquiryRoutes(parts));
   app.route("/api", parts.control);
   app.route("/", await files(parts.assets ?? consoleAssets));
   app.onError(answerFailure);
   app.notFound((c) => c.json({ error: "the console has no such path; /api/openapi.json describes its API" }, 404));
   return app;
+}
+
+/** Returns what answers for the whole fleet: for the console, and for the commands. `undefined` without a connection to other replicas. */
+export function fleetAnswers(parts: ConsoleParts): MiddlewareHandler | undefined {
+  const { link } = parts;
+  const fleet = () => parts.status().fleet;
+  return link && new FleetAnswers({ link, fleet, own: replicaApi(parts) }).handle;
 }
 
 /** Creates the API as another replica of the fleet asks it: for this replica alone. The first replica has checked the caller's rights. */
@@ -163,10 +168,10 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
   app.get("/functions/:name/source", (c) => c.json(inquiry.source(c.req.param("name"))));
   app.get("/functions/:name/revisions", async (c) => c.json(await inquiry.revisions(c.req.param("name"))));
   app.get("/functions/:name/time", async (c) => c.json(await inquiry.time(c.req.param("name"))));
-  app.get("/changes", (c) => {
+  app.get("/changes", async (c) => {
     const asked = changesQuestionSchema.safeParse(c.req.query());
     if (!asked.success) return c.json({ error: "the query is function=NAME" }, 400);
-    return c.json(inquiry.changes(asked.data.function));
+    return c.json(await inquiry.changes(asked.data.function));
   });
   app.get("/sources", (c) => c.json(inquiry.sources()));
   app.get("/runs", async (c) => {

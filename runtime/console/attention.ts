@@ -34,6 +34,7 @@ const todos: { readonly [reason in StatusReason]?: string } = {
   ManifestRefused: "Correct the manifest at the place that is named.",
   EnvironmentMissing: "Create the Secret or ConfigMap that its `env` names.",
   ChangeRefused: "Correct the change. The version before it runs on.",
+  CanaryAborted: "Correct the new code. `watchfire abort` ends the canary, and the current code runs on.",
   CheckpointFailing: "Look at the volume or the store of the checkpoints: is it full, or away?",
   Parked: "Look at its last runs: its handler ends executors.",
   Quarantined: "Look at its last runs: its handler ended an executor.",
@@ -71,8 +72,9 @@ function wholeTroubles({ checkpoint, deployment, history, sandbox }: AttentionPa
 function standing(report: FunctionReport): Attention[] {
   const { name, ready, reason, message, code, paused } = report;
   const href = functionHref(name);
-  if (paused === "command") {
-    const todo = "Resume it on its page once you have found out why it was paused. Events wait meanwhile.";
+  if (paused === "command" || paused === "set") {
+    const how = paused === "set" ? "Set `spec.paused` of its FunctionSet to false" : "Resume it on its page";
+    const todo = `${how} once you have found out why it was paused. Events wait meanwhile.`;
     return [{ severity: "warn", title: `${name} is paused`, text: message ?? "No handler starts.", todo, href }];
   }
   if (reason === "Suspended") return suspended(report);

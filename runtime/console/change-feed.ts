@@ -5,7 +5,7 @@ import type { SourceStatus } from "../informer/fanout/observer.ts";
 import type { Topic } from "./schemas.ts";
 
 /** How often is looked, in milliseconds, while somebody listens. */
-const lookMs = 250;
+const lookMs = 100;
 /** A look that takes long is followed by a pause of so many times its duration: it takes at most 5 % of a core. */
 const restFactor = 20;
 

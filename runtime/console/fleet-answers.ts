@@ -6,8 +6,9 @@ import { idsSchema } from "../observe/control-routes.ts";
 import { replayAnswerSchema } from "../observe/dead-letter.ts";
 import type { FleetLink } from "./fleet-link.ts";
 import { type MergeRule, merges } from "./merged-answers.ts";
-import { ownersOf, runsHere, unasked } from "./replicas.ts";
+import { ownerOfLetter, ownersOf, replicaName, runsHere, unasked } from "./replicas.ts";
 import { overviewSchema } from "./schemas.ts";
+import { type JoinedReply, ShardOperations } from "./shard-operations.ts";
 
 /** Most replicas that are asked. Further ones count as silent. */
 const mostPeers = 64;
@@ -29,6 +30,7 @@ type Silent = ReadonlyMap<string, string>;
  */
 export class FleetAnswers {
   private readonly parts: FleetAnswersParts;
+  private readonly shards = new ShardOperations();
 
   constructor(parts: FleetAnswersParts) {
     this.parts = parts;
@@ -41,8 +43,8 @@ export class FleetAnswers {
     const isRead = c.req.method === "GET";
     const merge = isRead ? merges.find((each) => each.path.test(path)) : undefined;
     if (merge) return this.joined(c, next, fleet, merge);
-    const letter = isRead ? /^\/dead-letters\/(\d+)-\d+$/.exec(path)?.[1] : undefined;
-    if (letter !== undefined) return this.ofLetter(c, next, fleet, Number(letter));
+    const letter = isRead ? /^\/dead-letters\/(\d+-\d+)$/.exec(path)?.[1] : undefined;
+    if (letter !== undefined) return this.ofLetter(c, next, ownerOfLetter(fleet, letter));
     const name = /^\/(?:functions|explain)\/([^/]+)/.exec(path)?.[1];
     if (name !== undefined) return this.ofFunction(c, next, fleet, decodeURIComponent(name), path);
     const change = /^\/dead-letters\/(replay|drop)$/.exec(path)?.[1];
@@ -76,9 +78,14 @@ export class FleetAnswers {
     const owners = ownersOf(fleet, name);
     if (owners.length === 0) return next();
     const isHere = runsHere(fleet, name);
+    if (isHere || owners.length > 1) {
+      const joined = await this.ofShards(c, isHere ? [fleet.replica, ...owners] : owners, fleet.replica, name, path);
+      if (joined) return answer(c, joined.data, joined.status);
+    }
     const isPause = c.req.method === "POST" && /\/(?:pause|resume)$/.test(path);
     if (isHere && !isPause) return next();
     const body = c.req.method === "POST" ? await c.req.text() : undefined;
+    c.set("isPart", true);
     const asked = isPause ? owners : owners.slice(0, 1);
     const answers = await Promise.all(asked.map((replica) => this.askNamed(replica, c, body)));
     const silent = answers.flatMap(({ replica, why }) =>
@@ -95,9 +102,26 @@ export class FleetAnswers {
     return answer(c, { error: `another replica runs the function: ${silent.join("; ")}` }, 503);
   }
 
-  private async ofLetter(c: Context, next: Next, fleet: FleetReport, slot: number): Promise<void> {
-    const owner = fleet.slots[slot]?.owner ?? "";
-    if (owner === "" || owner === fleet.replica) return next();
+  /** Explains, redelivers or records by all replicas that have shards of a function. Returns `undefined` for anything else. */
+  private async ofShards(
+    c: Context,
+    replicas: readonly string[],
+    self: string,
+    name: string,
+    path: string,
+  ): Promise<JoinedReply | undefined> {
+    const ask = (replica: string, body?: object) => {
+      const text = body && JSON.stringify(body);
+      return replica === self ? this.askSelf(c, text) : this.askNamed(replica, c, text);
+    };
+    if (c.req.method === "GET") return path.startsWith("/explain/") ? this.shards.explain(replicas, ask) : undefined;
+    const operation = /\/(redeliver|record)$/.exec(path)?.[1] as "redeliver" | "record" | undefined;
+    if (operation === undefined) return undefined;
+    return this.shards[operation](name, replicas, await c.req.json().catch(() => undefined), ask);
+  }
+
+  private async ofLetter(c: Context, next: Next, owner: string): Promise<void> {
+    if (owner === "") return next();
     const { status, text, why } = await this.askNamed(owner, c);
     if (status !== undefined) return relay(c, status, text);
     return answer(c, { error: `the dead letter is with ${owner}, which did not answer: ${why}` }, 503);
@@ -107,8 +131,7 @@ export class FleetAnswers {
   private async changeLetters(c: Context, next: Next, fleet: FleetReport): Promise<void> {
     const asked = idsSchema.safeParse(await c.req.json().catch(() => undefined));
     if (!asked.success) return next();
-    const ownerOf = (id: string) => fleet.slots[Number(id.split("-")[0])]?.owner || fleet.replica;
-    const byOwner = Map.groupBy(asked.data.ids, ownerOf);
+    const byOwner = Map.groupBy(asked.data.ids, (id) => ownerOfLetter(fleet, id) || fleet.replica);
     if ([...byOwner.keys()].every((owner) => owner === fleet.replica)) return next();
     const waiting: z.infer<typeof replayAnswerSchema>["waiting"] = [];
     for (const [owner, ids] of byOwner) {
@@ -125,15 +148,17 @@ export class FleetAnswers {
     answer(c, { waiting });
   }
 
-  private async askSelf(c: Context, body: string) {
+  private async askSelf(c: Context, body?: string) {
     const headers = { "content-type": "application/json" };
-    const response = await this.parts.own.request(c.req.path, { method: "POST", headers, body });
-    return { status: response.status, text: await response.text(), why: undefined };
+    const init = { method: c.req.method, headers, ...(body !== undefined && { body }) };
+    const response = await this.parts.own.request(apiPath(c), init);
+    const replica = this.parts.fleet()?.replica ?? "";
+    return { replica, status: response.status, text: await response.text(), why: undefined };
   }
 
   /** Sends the request to each other replica at the same time. A replica that has no such thing has answered, with nothing. */
   private async askAll(c: Context, fleet: FleetReport) {
-    const names = [...new Set([...this.parts.link.others.map(({ owner }) => nameOf(owner)), ...ownersBut(fleet)])];
+    const names = [...new Set([...this.parts.link.others.map(({ owner }) => replicaName(owner)), ...ownersBut(fleet)])];
     const answers = await Promise.all(names.slice(0, mostPeers).map((replica) => this.askNamed(replica, c)));
     const silent = new Map(names.slice(mostPeers).map((name) => [name, "too many replicas"]));
     const found = answers.flatMap(({ replica, status, text, why }) => {
@@ -146,15 +171,14 @@ export class FleetAnswers {
 
   private async askNamed(replica: string, c: Context, body?: string) {
     const { link } = this.parts;
-    const peer = link.others.find(({ owner }) => nameOf(owner) === replica);
-    const url = new URL(c.req.url);
+    const peer = link.others.find(({ owner }) => replicaName(owner) === replica);
     try {
       if (!peer) throw new Error("it is not alive");
       if (peer.announcement === undefined) throw new Error("it has no console");
       return {
         replica,
         why: undefined,
-        ...(await link.ask(peer.owner, c.req.method, `${url.pathname}${url.search}`, body)),
+        ...(await link.ask(peer.owner, c.req.method, apiPath(c), body)),
       };
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
@@ -163,7 +187,11 @@ export class FleetAnswers {
   }
 }
 
-const nameOf = (owner: string): string => owner.replace(/#\d+$/, "");
+/** The path and the query below `/api`, where replicas answer. Commands ask at their older paths, without it. */
+function apiPath(c: Context): string {
+  const { pathname, search } = new URL(c.req.url);
+  return `${pathname.startsWith("/api/") ? "" : "/api"}${pathname}${search}`;
+}
 
 const ownersBut = ({ replica, slots }: FleetReport): string[] => [
   ...new Set(slots.flatMap(({ owner }) => (owner === "" || owner === replica ? [] : owner))),

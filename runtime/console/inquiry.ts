@@ -80,8 +80,8 @@ export interface InquiryParts {
    * WF_DEPLOYED_REFUSED.
    */
   revisionsOf(set: string, namespace: string | undefined): Promise<Pick<SetHistory, "current" | "revisions">>;
-  /** The last changes that somebody asked for: of one function, or all. Newest first. */
-  changes(functionName: string | undefined): ReturnType<AuditLog["recent"]>;
+  /** The changes that somebody asked for. */
+  readonly audit: Pick<AuditLog, "recent" | "isKept">;
   readonly clock: Pick<Clock, "now">;
   /** The text of a function's file as it ran. */
   sourceText(functionName: string, file: string): string | undefined;
@@ -153,14 +153,17 @@ export class Inquiry {
     };
   }
 
-  /** Lists who changed what since the start: of one function, or of all. */
-  changes(name: string | undefined) {
-    const described = this.parts.changes(name).map(({ at, who, verb, set, revision, reason, result, from, ...of }) => {
-      const functions =
-        name === undefined ? (of.functions ?? (of.function === undefined ? [] : [of.function])) : [name];
-      return { at, who, verb, functions, set, revision, reason, result, from };
-    });
-    return { changes: described };
+  /** Lists who changed what: of one function, or of all. */
+  async changes(name: string | undefined) {
+    const { audit } = this.parts;
+    const described = (await audit.recent(name)).map(
+      ({ at, who, verb, set, revision, reason, result, from, ...of }) => {
+        const functions =
+          name === undefined ? (of.functions ?? (of.function === undefined ? [] : [of.function])) : [name];
+        return { at, who, verb, functions, set, revision, reason, result, from };
+      },
+    );
+    return { changes: described, history: audit.isKept };
   }
 
   /** @throws WatchfireError WF_RUNTIME_NO_FUNCTION; WF_LEASE_STANDBY if other replicas have it */

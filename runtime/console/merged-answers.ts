@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type FunctionReport, mergeReports } from "../control/function-status/function-report.ts";
 import { deadLetterPageSize } from "../journal/checkpoint.ts";
+import { runsAnswerSchema } from "../observe/control-api.ts";
 import { type DeadLetterRow, deadLetterRowSchema } from "../observe/dead-letter.ts";
 import {
   changesAnswerSchema,
@@ -73,11 +74,11 @@ export const merges: readonly MergeRule[] = [
   })),
   ofSchema(/^\/sources$/, sourcesAnswerSchema, (_first, _all, named) => ({ sources: namedSources(named) })),
   ofSchema(/^\/runs$/, runSearchSchema, (_, all, _named, query) => ({
-    runs: all
-      .flatMap(({ runs }) => runs)
-      .sort((a, b) => (a.at < b.at ? 1 : -1))
-      .slice(0, Number(query.limit ?? 100)),
+    runs: newestFirst(all).slice(0, Number(query.limit ?? 100)),
     history: all.every(({ history }) => history),
+  })),
+  ofSchema(/^\/functions\/(?:[^/]+\/)?runs$/, runsAnswerSchema, (_, all, _named, { limit = "200" }) => ({
+    runs: newestFirst(all).slice(0, Number(limit)),
   })),
   ofSchema(/^\/runs\/[^/]+$/, runDetailSchema, (first, all) => {
     const [error, deadLetter] = [
@@ -110,7 +111,7 @@ export const merges: readonly MergeRule[] = [
   })),
   ofSchema(/^\/errors\/[^/]+$/, errorDetailSchema, (_, all) => ({
     group: mergedGroup(all.map(({ group }) => group)),
-    runs: all.flatMap(({ runs }) => runs).sort((a, b) => (a.at < b.at ? 1 : -1)),
+    runs: newestFirst(all),
     plot: mergedPlot(all.map(({ plot }) => plot)),
     more: all.some(({ more }) => more),
   })),
@@ -132,8 +133,12 @@ export const merges: readonly MergeRule[] = [
   })),
   ofSchema(/^\/changes$/, changesAnswerSchema, (_, all) => ({
     changes: all.flatMap(({ changes }) => changes).sort((a, b) => (a.at < b.at ? 1 : -1)),
+    history: all.every(({ history }) => history),
   })),
 ];
+
+const newestFirst = <T extends { readonly at: string }>(answers: readonly { readonly runs: readonly T[] }[]): T[] =>
+  answers.flatMap(({ runs }) => runs).sort((a, b) => (a.at < b.at ? 1 : -1));
 
 /** The mean duration is that of the first replica that has one. */
 const mergedReports = (reports: readonly FunctionRow[]): FunctionRow[] =>

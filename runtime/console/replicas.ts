@@ -52,3 +52,13 @@ export const ownersOf = ({ replica, slots }: FleetReport, name: string): string[
     ),
   ),
 ];
+
+/** The name of a replica, of which a Lease has the term as well. */
+export const replicaName = (owner: string): string => owner.replace(/#\d+$/, "");
+
+/** Returns the replica that has a dead letter, by the slot in its id; "" if no other replica has it. */
+export function ownerOfLetter({ replica, slots }: FleetReport, id: string): string {
+  const slot = /^(\d+)-\d+$/.exec(id)?.[1];
+  const owner = slot === undefined ? "" : (slots[Number(slot)]?.owner ?? "");
+  return owner === replica ? "" : owner;
+}

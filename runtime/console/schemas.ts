@@ -268,7 +268,7 @@ export const applyAnswerSchema = z.object({ applied: z.array(z.string()), warnin
 
 export const changesQuestionSchema = z.strictObject({ function: z.string().max(253).optional() });
 export const changesAnswerSchema = z.object({
-  /** Newest first: those since the start, as many as are in memory. */
+  /** Newest first, at most 200. */
   changes: z.array(
     z.object({
       /** ISO 8601. */
@@ -284,6 +284,8 @@ export const changesAnswerSchema = z.object({
       from: z.string().optional(),
     }),
   ),
+  /** True if those before the start are known, as long as the history keeps them. */
+  history: z.boolean(),
 });
 
 export const seriesQuestionSchema = z.strictObject({

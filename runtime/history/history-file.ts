@@ -43,13 +43,16 @@ const tables = [
   "CREATE INDEX IF NOT EXISTS runs_by_failure ON runs (outcome) WHERE outcome <> 'ok'",
   `CREATE TABLE IF NOT EXISTS lines (number INTEGER PRIMARY KEY, function TEXT NOT NULL, run TEXT, line TEXT NOT NULL) STRICT`,
   "CREATE INDEX IF NOT EXISTS lines_by_function ON lines (function)",
+  // Without a function of their own, so that they are one portion: the function is in the text.
+  `CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY, function TEXT NOT NULL, line TEXT NOT NULL) STRICT`,
 ];
-const tableNames = ["runs", "lines"] as const;
+const tableNames = ["runs", "lines", "changes"] as const;
 type TableName = (typeof tableNames)[number];
 
 const sizes: { readonly [table in TableName]: string } = {
   runs: `${runBytes} + ifnull(length(detail), 0) + ifnull(length(extra), 0)`,
   lines: `${lineBytes} + length(line)`,
+  changes: `${lineBytes} + length(line)`,
 };
 
 /** A function's rows of one table. */
@@ -90,7 +93,7 @@ const primaryCode = (error: unknown): number | undefined =>
   error instanceof Error && "errcode" in error && typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
 
 /**
- * The tables of runs and log lines, within a number of bytes. If they are full, the oldest rows of the function with the most bytes are
+ * The tables of runs, log lines and changes, within a number of bytes. If they are full, the oldest rows of the function with the most bytes are
  * deleted, so that a busy function does not take the history of the others. Methods reject with a SqlFault.
  */
 export class HistoryFile {
@@ -150,8 +153,8 @@ export class HistoryFile {
   }
 
   /** Adds rows, and deletes old ones if there is no room. */
-  async write(rows: { readonly [table in TableName]: readonly NewRow[] }): Promise<void> {
-    const steps = tableNames.flatMap((table) => insertion(table, rows[table]));
+  async write(rows: { readonly [table in TableName]?: readonly NewRow[] }): Promise<void> {
+    const steps = tableNames.flatMap((table) => insertion(table, rows[table] ?? []));
     try {
       await this.thread.ask(steps);
     } catch (error) {
@@ -161,7 +164,7 @@ export class HistoryFile {
     }
     for (const table of tableNames) {
       const base = table === "runs" ? runBytes : lineBytes;
-      for (const row of rows[table]) this.portion(table, row.function).bytes += base + row.length;
+      for (const row of rows[table] ?? []) this.portion(table, row.function).bytes += base + row.length;
     }
     await this.makeRoom();
   }

@@ -38,6 +38,9 @@ const rowCharacters = 250;
 const mostInMemory = 16 * 2 ** 20;
 /** Milliseconds before a run's begin in which its first line may be dated, because it is measured by another clock. */
 const marginMs = 2_000;
+/** Changes that wait for a batch, and those in one answer. */
+const mostWaitingChanges = 200;
+const mostChanges = 1_000;
 /** Log lines in one answer, and their characters. */
 const mostLines = 5_000;
 const mostLineCharacters = 4 * 2 ** 20;
@@ -78,7 +81,7 @@ export interface HistoryQuestion {
 }
 
 /**
- * The runs and log lines of the last days, on the disk. They are collected in memory and written in batches by a thread. Anything
+ * The runs, log lines and changes of the last days, on the disk. They are collected in memory and written in batches by a thread. Anything
  * beyond the room between two batches is dropped and counted: no event waits for the history. A file that cannot be read or
  * written ends the history with one warning.
  */
@@ -106,6 +109,7 @@ export class RunHistory {
   private isBroken = false;
   private fault: WatchfireError | undefined;
   private isClosed = false;
+  private changed: NewRow[] = [];
 
   constructor(parts: RunHistoryParts) {
     this.parts = parts;
@@ -188,6 +192,18 @@ export class RunHistory {
     return this.newestLines("function = ? AND number >= ?", [functionName, from]);
   }
 
+  /** Keeps a line about a change that somebody asked for, until it is too old, or the file is full of them. */
+  keepChange(number: number, line: string): void {
+    if (!this.isOn || this.changed.length >= mostWaitingChanges) return;
+    this.changed.push({ function: "", values: [number, "", line], length: line.length });
+  }
+
+  /** Returns the last 1,000 of these lines, newest first. */
+  async keptChanges(): Promise<KeptLine[]> {
+    const sql = `SELECT number, line FROM changes WHERE number >= ? ORDER BY number DESC LIMIT ${mostChanges}`;
+    return (await this.query(sql, [this.oldest])).map(readLine);
+  }
+
   /** Returns the newest lines that match, oldest first, within the bounds of one answer. */
   private async newestLines(where: string, values: readonly SqlValue[]): Promise<KeptLine[]> {
     const sum = "sum(length(line)) OVER (ORDER BY number DESC) AS total";
@@ -203,7 +219,8 @@ export class RunHistory {
     this.timer?.cancel();
     const tooLate = new AbortController();
     const written = this.hasBegun && this.isOn ? this.flush() : this.writing;
-    const closed = written.then(() => {
+    const opened = written.then(() => this.opening);
+    const closed = opened.then(() => {
       this.isClosed = true;
       return this.file?.close();
     });
@@ -221,13 +238,15 @@ export class RunHistory {
   }
 
   private async writeBatch(): Promise<void> {
-    if (this.runs.ended.length + this.lines.lines.length === 0) return;
+    if (!this.hasNews) return;
     const isOpen = await this.opened();
     const { runs, lines } = this.take();
+    const changes = isOpen || this.isBroken ? this.changed.splice(0) : [];
     if (!isOpen) {
       this.drop(this.isBroken ? "failed" : "full", runs.length + lines.length);
       return;
     }
+    if (changes.length > 0) await this.attempt((file) => file.write({ changes }));
     for (const part of partsOf(lines.map(lineRow), runs, (run) => this.rowOf(run))) {
       // Each part is of some milliseconds, and the event loop is free between two of them.
       await this.attempt((file) => file.write(part));
@@ -243,11 +262,17 @@ export class RunHistory {
       batchMs,
       () => {
         if (!this.isOn) return;
-        if (this.batches === 0 && this.runs.ended.length + this.lines.lines.length > 0) void this.flush();
+        if (this.hasNews && this.batches === 0) void this.flush();
+        // Before the first run, because the start of the thread takes CPU time from the events that arrive meanwhile.
+        else if (!this.file) void this.opened();
         this.rearm();
       },
       { unref: true },
     );
+  }
+
+  private get hasNews(): boolean {
+    return this.runs.ended.length + this.lines.lines.length + this.changed.length > 0;
   }
 
   /** Takes the collected runs that are to be written, and all lines. */

@@ -20,6 +20,16 @@ import type { LiveFunction } from "./live-function.ts";
 /** The types of events that have an object. */
 const changeTypes = ["Added", "Modified", "Deleted"] as const;
 
+/** The log line of a change, and its answer. */
+const words = {
+  pause: {
+    logged: "function paused",
+    done: "is paused: its events wait, in order",
+    idle: "was paused by a command before",
+  },
+  resume: { logged: "function resumed", done: "goes on", idle: "was not paused" },
+} as const;
+
 /** The filters of a question without any. */
 const noFilters: RunFilters = { limit: 200 };
 
@@ -70,13 +80,14 @@ export function createControlApi(parts: ControlApiParts): ControlApi {
   const change = async (
     name: string,
     act: (pauses: Acting["pauses"]) => Promise<boolean>,
-    words: { readonly logged: string; readonly done: string; readonly idle: string },
+    { logged, done, idle }: { readonly logged: string; readonly done: string; readonly idle: string },
+    isPart: boolean,
   ): Promise<PauseAnswer> => {
     const changes = await Promise.all(of(name).map(({ pauses }) => act(pauses)));
     const changed = changes.includes(true);
-    if (changed) log.info({ function: name }, words.logged);
-    const says = `${name} ${changed ? words.done : words.idle}`;
-    const others = elsewhere(name);
+    if (changed) log.info({ function: name }, logged);
+    const says = `${name} ${changed ? done : idle}`;
+    const others = isPart ? undefined : elsewhere(name);
     return { changed, says: others === undefined ? says : `${says}; this applies only here: ${others}` };
   };
   /** Passes for a function that is here, and for one that is gone and has runs in the history. */
@@ -117,18 +128,8 @@ export function createControlApi(parts: ControlApiParts): ControlApi {
     return lines.filter(({ number }) => number >= since * 1000).sort((a, b) => a.number - b.number);
   };
   return {
-    pause: (name) =>
-      change(name, (pauses) => pauses.pause(name), {
-        logged: "function paused",
-        done: "is paused: its events wait, in order",
-        idle: "was paused by a command before",
-      }),
-    resume: (name) =>
-      change(name, (pauses) => pauses.resume(name), {
-        logged: "function resumed",
-        done: "goes on",
-        idle: "was not paused",
-      }),
+    pause: (name, isPart = false) => change(name, (pauses) => pauses.pause(name), words.pause, isPart),
+    resume: (name, isPart = false) => change(name, (pauses) => pauses.resume(name), words.resume, isPart),
     runs: async (name, filters = noFilters) => {
       if (name !== undefined) await assertKnown(name);
       if (history?.isOn) {
@@ -151,10 +152,10 @@ export function createControlApi(parts: ControlApiParts): ControlApi {
     },
     record: async (name, question) => {
       of(name);
-      if (!("recording" in question)) log.info({ function: name, ...question }, "recording asked for");
+      if (!("recording" in question)) log.info({ function: name, ...question }, "recording requested");
       return withElsewhere(name, await recorder.ask(name, question));
     },
-    redeliver: async (name, question) => {
+    redeliver: async (name, question, isPart = false) => {
       const here = of(name);
       if ("job" in question) return withElsewhere(name, await jobs.ask(name, question.job));
       const trigger = "trigger" in question && !("schedule" in question) ? question.trigger : undefined;
@@ -169,24 +170,25 @@ export function createControlApi(parts: ControlApiParts): ControlApi {
         const redeliverer = new Redeliverer({ transport, clock, discovery, deadLetters });
         return { redeliverer, target: { name, dispatch, triggers, sourceOf }, schedules: found.manifest.schedules };
       });
-      log.info({ function: name, ...question }, "redelivery asked for");
+      const others = isPart ? undefined : elsewhere(name);
+      const { schedule, ...fields } = { schedule: undefined, ...question };
+      log.info(
+        { function: name, ...fields },
+        schedule ? "a run of the schedule was requested" : "redelivery requested",
+      );
       if ("schedule" in question) {
         const run = ({ redeliverer, target, schedules }: (typeof shards)[number]) =>
           redeliverer.schedule(target, scheduleOf(name, schedules, question.trigger));
-        return anyShard(shards, run, elsewhere(name));
+        return anyShard(shards, run, others);
       }
       if ("run" in question) {
         const earlier = await earlierRun(history, name, question.run);
         const run = ({ redeliverer, target }: (typeof shards)[number]) =>
           redeliverer.run(target, question.run, earlier);
-        return anyShard(shards, run, elsewhere(name));
+        return anyShard(shards, run, others);
       }
       if ("object" in question) {
-        return anyShard(
-          shards,
-          ({ redeliverer, target }) => redeliverer.object(target, question.object),
-          elsewhere(name),
-        );
+        return anyShard(shards, ({ redeliverer, target }) => redeliverer.object(target, question.object), others);
       }
       const begun = await jobs.begin(name, async (tally) => {
         for (const { redeliverer, target } of shards) await redeliverer.all(target, tally);

@@ -1,16 +1,13 @@
-import { explain } from "../control/explain/explainer.ts";
+import { explain, explainShards } from "../control/explain/explainer.ts";
 import type { FunctionReport } from "../control/function-status/function-report.ts";
 import { noSuchFunction } from "../control/no-such-function.ts";
 import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
-import type { ExplainQuestion, Explanation, TriggerExplanation } from "../observe/explanation.ts";
+import type { ExplainQuestion, Explanation } from "../observe/explanation.ts";
 import type { RuntimeOptions } from "./components.ts";
 import type { Acting } from "./control-api.ts";
 import type { LiveFunction } from "./live-function.ts";
 import { sourcesByKey } from "./readiness.ts";
-
-/** Reasons of a shard that does not know the object, or of an object that belongs to another shard. */
-const ignorant: readonly TriggerExplanation["reason"][] = ["nothing", "key", "shard"];
 
 /**
  * Explains why a function did not receive an object.
@@ -28,22 +25,6 @@ export async function explainFunction(
 ): Promise<Explanation> {
   const shards = await Promise.all(here.map((acting) => explainShard(acting, functions, question, options)));
   return explainShards(shards, elsewhere);
-}
-
-/** Merges the explanations of the shards here, at least one: for each trigger, the first shard that knows the object. */
-export function explainShards(shards: readonly Explanation[], elsewhere?: string): Explanation {
-  const [first] = shards;
-  if (!first) throw new TypeError("no shard is here");
-  return {
-    ...first,
-    triggers: first.triggers.map((trigger, index) => {
-      const all = shards.flatMap(({ triggers }) => triggers[index] ?? []);
-      const knowing = all.find(({ reason }) => !ignorant.includes(reason));
-      const said = knowing ?? all.find(({ reason }) => reason !== "shard") ?? trigger;
-      if (said.reason !== "shard" || elsewhere === undefined) return said;
-      return { ...said, why: `${said.why}: ${elsewhere}` };
-    }),
-  };
 }
 
 function explainShard(

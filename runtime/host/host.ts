@@ -17,14 +17,12 @@ import { tokenCaller } from "../control/access/caller.ts";
 import { Gate } from "../control/access/gate.ts";
 import { EventsOfFunctions } from "../control/function-status/events-of-functions.ts";
 import { FunctionObjects } from "../control/function-status/function-objects.ts";
-import { StatusPublisher } from "../control/function-status/status-publisher.ts";
 import type { Pause } from "../control/pauses.ts";
 import { BodyRoom } from "../engine/commit/deferred-rows.ts";
 import type { UnloadedCounts } from "../engine/dispatcher.ts";
 import { Budget, heapQuarter } from "../engine/work/budget.ts";
 import { sourceKey } from "../informer/fanout/source-spec.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
-import { lostError } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { openStore } from "../migrate/open-store.ts";
 import type { ControlApi } from "../observe/control-api.ts";
@@ -50,9 +48,9 @@ import type { Trouble } from "./live-function.ts";
 import { mergedStatus, mergedUnloaded, withStill, worstShards } from "./merged-status.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Partition } from "./partition.ts";
-import { publicationIn, publicationOf } from "./publication.ts";
+import { type StatusPublishers, statusPublishers } from "./publishers.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
-import { openReplicaLink } from "./replica-link.ts";
+import { functionElsewhere, openReplicaLink } from "./replica-link.ts";
 import { SoleOwner } from "./sole-owner.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
 
@@ -81,7 +79,7 @@ export class Host {
   private readonly ownSource: FunctionSource;
   private readonly code: FunctionCode | undefined;
   private readonly ownership: Ownership;
-  private readonly publishers: readonly StatusPublisher[];
+  private readonly publishers: StatusPublishers;
   /** The log of changes that somebody asked for. */
   private readonly audit: AuditLog;
   /** The sessions of the console; `undefined` without a console. */
@@ -113,7 +111,7 @@ export class Host {
     this.audit = this.auditLog();
     if (options.setNamespaces?.length && !options.accounts)
       throw new TypeError("sets of other namespaces need accounts");
-    const { all, own } = this.sources();
+    const { all, own, sets } = this.sources();
     this.source = all;
     this.ownSource = own;
     const quarter = heapQuarter();
@@ -132,7 +130,8 @@ export class Host {
       announcement: () => this.link?.announcement,
     };
     this.ownership = slots === undefined ? new SoleOwner(parts, journal) : new FleetOwner(parts, slots);
-    this.publishers = this.statusPublishers();
+    const { ownership } = this;
+    this.publishers = statusPublishers({ options, components, ownership, sets, status: () => this.status() });
     this.controlApi = createControlApi({
       acting: (name) => this.acting(name, "the function is"),
       elsewhere: (name) => this.ownership.elsewhere(name),
@@ -186,6 +185,11 @@ export class Host {
     return this.ownership.reload();
   }
 
+  /** Applies the pauses of sets. */
+  setsChanged(): void {
+    for (const { live } of this.partitions) for (const each of live.all) each.heedSet();
+  }
+
   /** True if it may dispatch: it holds the Lease, or there is no other replica. */
   get isActive(): boolean {
     return this.ownership.holds && this.active.length > 0;
@@ -229,6 +233,15 @@ export class Host {
   /** Returns the text of a function's file as compiled into the running code, by the name in stack traces. */
   sourceText(functionName: string, file: string): string | undefined {
     return this.partitionsOf(functionName)[0]?.live.get(functionName)?.sourceText(file);
+  }
+
+  private get hasCanary(): boolean {
+    return this.partitions.some(({ live }) => live.all.some(({ canary }) => canary.state));
+  }
+
+  /** Writes the end of a canary into the audit log, and an Event. */
+  canaryAborted(functionName: string, reason: string): void {
+    this.audit.record({ who: "the runtime", verb: "abort", function: functionName, reason, result: "done" });
   }
 
   /** Returns the folder for the fixtures of a function of the functions folder. */
@@ -407,6 +420,7 @@ export class Host {
       reads: () => reads.reports(),
       cache: () => reads.totals(),
       sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
+      canaries: () => (this.hasCanary ? this.status().functions : []),
     });
   }
 
@@ -476,6 +490,7 @@ export class Host {
       ...(tokenReview && { accounts: new AccountReviews({ transport, namespace, account, clock }) }),
       audit,
       deadLetters: () => this.ownership.deadLetters,
+      functionElsewhere: (letter) => functionElsewhere(this.link, this.status().fleet, letter),
     });
     const partsOf =
       access &&
@@ -491,7 +506,7 @@ export class Host {
         sourceText: (name, file) => this.sourceText(name, file),
         configuration: () => describeConfiguration(this.options, this.url),
         revisionsOf: (set, of = namespace) => revisionsOf(transport, { account, namespace: of, set }),
-        changes: (name) => audit.recent(name),
+        audit,
         redactData: (name, data) => this.components.redactor.redactData(name, data),
         ...(this.options.writesFixtures && { fixtureFolder: (name) => this.fixtureFolder(name) }),
       }));
@@ -505,7 +520,7 @@ export class Host {
       metrics: () => this.metrics(),
       gate: gate.admit,
       deadLetters: () => this.ownership.deadLetters,
-      explain: (question: ExplainQuestion) => this.explain(question),
+      explain: (question, isPart) => this.explain(question, isPart),
       functions: this.controlApi,
       support: async () =>
         supportReport({
@@ -523,6 +538,9 @@ export class Host {
       clock,
       // Its code is loaded when a browser asks for it.
       console: partsOf && (async (control) => (await import("../console/app.ts")).consoleApp(partsOf(control))),
+      ...(partsOf && {
+        fleet: async (control) => this.link && (await import("../console/app.ts")).fleetAnswers(partsOf(control)),
+      }),
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     if (partsOf && this.options.slots !== undefined) {
@@ -537,10 +555,11 @@ export class Host {
     return this.ownership.isStandby && !this.components.executors().trouble;
   }
 
-  private async explain(question: ExplainQuestion): Promise<Explanation> {
+  private async explain(question: ExplainQuestion, isPart = false): Promise<Explanation> {
     const here = this.acting(question.function, "the answer is");
     const { functions } = this.status();
-    return explainFunction(here, functions, question, this.options, this.ownership.elsewhere(question.function));
+    const elsewhere = isPart ? undefined : this.ownership.elsewhere(question.function);
+    return explainFunction(here, functions, question, this.options, elsewhere);
   }
 
   /** Creates the sources of functions. */
@@ -550,7 +569,7 @@ export class Host {
     return functionSources({
       options: { ...this.options, account },
       folder: this.options.folder ?? (functions && code ? new FolderSource(functions, code) : undefined),
-      watches: this.components.watches,
+      components: this.components,
       audit,
       isOwn: (name) => this.isFirstHere(name),
       changed: () => void this.reload(),
@@ -567,19 +586,11 @@ export class Host {
   private auditLog(): AuditLog {
     const { functionStatus, transport, namespace, account = runtimeAccount, clock, log } = this.options;
     const objects = functionStatus ? new FunctionObjects(transport, namespace, account) : undefined;
-    return AuditLog.on(log, clock, objects && new EventsOfFunctions({ transport, namespace, objects, clock, log }));
-  }
-
-  /** Creates the publishers of Function objects, if enabled. They only write while the Lease is held, if there is one. */
-  private statusPublishers(): StatusPublisher[] {
-    const { functionStatus, transport, namespace: home, account = runtimeAccount, clock, log } = this.options;
-    if (!functionStatus) return [];
-    const { elector } = this.components;
-    const withheld = () => (elector?.holds === false ? lostError("what was to be written was not") : undefined);
-    return [undefined, ...(this.options.setNamespaces ?? [])].map((namespace) => {
-      const objects = new FunctionObjects(transport, namespace ?? home, account, elector && withheld);
-      const read = () => publicationIn(namespace, publicationOf(this.ownership, this.status().functions));
-      return new StatusPublisher({ objects, account, read, clock, log });
-    });
+    return AuditLog.on(
+      log,
+      clock,
+      objects && new EventsOfFunctions({ transport, namespace, objects, clock, log }),
+      this.components.history,
+    );
   }
 }

@@ -1,7 +1,10 @@
 import type { Hono } from "hono";
+import { z } from "zod";
 import { systemReason } from "../base/wording.ts";
 import type { ConsoleParts } from "../console/app.ts";
 import type { FleetLink } from "../console/fleet-link.ts";
+import { ownerOfLetter, replicaName } from "../console/replicas.ts";
+import type { FleetReport } from "../control/fleet-report.ts";
 import { controlRoutes } from "../observe/control-routes.ts";
 import type { Inspection } from "../observe/endpoints.ts";
 import { UnderWay } from "../observe/under-way.ts";
@@ -45,3 +48,22 @@ export async function openReplicaLink(parts: ReplicaLinkParts): Promise<FleetLin
     return undefined;
   }
 }
+
+/** Returns the function of a dead letter that another replica has; `undefined` if that one does not say so. */
+export async function functionElsewhere(
+  link: Pick<FleetLink, "others" | "ask"> | undefined,
+  fleet: FleetReport | undefined,
+  letter: string,
+): Promise<string | undefined> {
+  const name = fleet ? ownerOfLetter(fleet, letter) : "";
+  const peer = link?.others.find(({ owner }) => replicaName(owner) === name);
+  if (!link || !peer) return undefined;
+  try {
+    const { status, text } = await link.ask(peer.owner, "GET", `/api/dead-letters/${letter}`);
+    return status === 200 ? letterSchema.parse(JSON.parse(text)).function : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const letterSchema = z.looseObject({ function: z.string() });

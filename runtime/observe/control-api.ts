@@ -142,12 +142,13 @@ export const logQuestionSchema = z.object({
 
 /**
  * Operations on one function, by its name. Each rejects with WF_RUNTIME_NO_FUNCTION for an unknown name, and with
- * WF_LEASE_STANDBY if another replica runs the function.
+ * WF_LEASE_STANDBY if another replica runs the function. `isPart`: the answer is joined with those of the other shards, so it does
+ * not say where these are. Default false.
  */
 export interface ControlApi {
-  pause(name: string): Promise<PauseAnswer>;
-  /** Rejects with WF_RUNTIME_PAUSED_BY_MANIFEST if its manifest pauses it. */
-  resume(name: string): Promise<PauseAnswer>;
+  pause(name: string, isPart?: boolean): Promise<PauseAnswer>;
+  /** Rejects with WF_RUNTIME_PAUSED_BY_MANIFEST or WF_RUNTIME_PAUSED_BY_SET if its manifest or its set pauses it. */
+  resume(name: string, isPart?: boolean): Promise<PauseAnswer>;
   /**
    * Returns the completed attempts that match, of one function or of all functions here. Interrupted attempts are not included.
    * Default: the last 200. Without a history there are no more than 200 of each function.
@@ -159,18 +160,31 @@ export interface ControlApi {
    */
   logs(name: string | undefined, after: number, waitMs: number, since?: number): Promise<LogAnswer>;
   /** Redelivers events to its handler. Rejects with WF_RUNTIME_NOT_REDELIVERED or WF_RUNTIME_NO_RUN if it cannot. */
-  redeliver(name: string, question: RedeliverQuestion): Promise<Redeliveries>;
+  redeliver(name: string, question: RedeliverQuestion, isPart?: boolean): Promise<Redeliveries>;
   /** Records what its handler receives from now on, as fixtures without secrets. Rejects with WF_RUNTIME_NOT_RECORDED. */
   record(name: string, question: RecordQuestion): Promise<RecordAnswer>;
 }
 
+/** Variables that a gate before the routes may set. */
+export interface ControlEnv {
+  Variables: {
+    /** Removes the values of Secrets from what a caller is shown who may not see them. */
+    redact?: (data: unknown) => unknown;
+    /** The answer becomes a part of a fleet's. */
+    isPart?: boolean;
+  };
+}
+
 /** The routes below `/functions`. */
-export function functionRoutes(api: ControlApi, underWay: UnderWay): Hono {
-  const app = new Hono();
+export function functionRoutes(api: ControlApi, underWay: UnderWay): Hono<ControlEnv> {
+  const app = new Hono<ControlEnv>();
   const nameOf = (c: Context) => c.req.param("name") ?? "";
-  app.post("/:name/pause", async (c) => c.json(await underWay.answer("the pause", () => api.pause(nameOf(c)))));
+  const isPart = (c: Context<ControlEnv>) => c.get("isPart") === true;
+  app.post("/:name/pause", async (c) =>
+    c.json(await underWay.answer("the pause", () => api.pause(nameOf(c), isPart(c)))),
+  );
   app.post("/:name/resume", async (c) =>
-    c.json(await underWay.answer("the end of the pause", () => api.resume(nameOf(c)))),
+    c.json(await underWay.answer("the end of the pause", () => api.resume(nameOf(c), isPart(c)))),
   );
   for (const path of ["/runs", "/:name/runs"]) {
     app.get(path, async (c) => {
@@ -192,7 +206,7 @@ export function functionRoutes(api: ControlApi, underWay: UnderWay): Hono {
   app.post("/:name/redeliver", async (c) => {
     const asked = redeliverQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
     if (!asked.success) return c.json({ error: "the body names an object, all, a run or a job" }, 400);
-    const answer = await underWay.answer("the redelivery", () => api.redeliver(nameOf(c), asked.data));
+    const answer = await underWay.answer("the redelivery", () => api.redeliver(nameOf(c), asked.data, isPart(c)));
     if (answer.job !== undefined) underWay.assertSaves("the redelivery");
     return c.json(answer);
   });

@@ -4,7 +4,7 @@ import { type ErrorCode, WatchfireError } from "../base/errors.ts";
 import type { DeadLetter, DeadLetterSummary } from "../journal/batch.ts";
 import type { DeadLetterPage } from "../journal/checkpoint.ts";
 import type { WaitingReplay } from "../journal/dead-letters.ts";
-import { type ControlApi, functionRoutes } from "./control-api.ts";
+import { type ControlApi, type ControlEnv, functionRoutes } from "./control-api.ts";
 import { type DeadLetterDetail, deadLetterId, describeDeadLetter, describeSummary } from "./dead-letter.ts";
 import { type ExplainQuestion, type Explanation, nameSchema, namespaceSchema } from "./explanation.ts";
 import { describeFailure } from "./failure.ts";
@@ -33,22 +33,15 @@ export const deadLettersQuestionSchema = z.object({
   function: z.string().optional(),
 });
 
-/** Variables that a gate before the routes may set. */
-export interface ControlEnv {
-  Variables: {
-    /** Removes the values of Secrets from what a caller is shown who may not see them. */
-    redact?: (data: unknown) => unknown;
-    /** The answer becomes a part of a fleet's. */
-    isPart?: boolean;
-  };
-}
-
 /** The parts of the runtime that these routes use. */
 export interface ControlParts {
   /** @throws WatchfireError WF_LEASE_STANDBY if another replica has them */
   deadLetters(): DeadLetterService;
-  /** Explains why a function's handler did not run for an object. Rejects with WF_RUNTIME_NO_FUNCTION or WF_LEASE_STANDBY. */
-  explain(question: ExplainQuestion): Promise<Explanation>;
+  /**
+   * Explains why a function's handler did not run for an object. Rejects with WF_RUNTIME_NO_FUNCTION or WF_LEASE_STANDBY. `isPart`: as
+   * for `ControlApi`.
+   */
+  explain(question: ExplainQuestion, isPart?: boolean): Promise<Explanation>;
   /** Operations on one function. */
   readonly functions: ControlApi;
   /** Returns the state for somebody who helps, without secrets. */
@@ -61,7 +54,8 @@ export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono<Con
   app.get("/explain/:function", async (c) => {
     const asked = objectQuestionSchema.safeParse(c.req.query());
     if (!asked.success) return c.json({ error: "the query is namespace=NAMESPACE&name=NAME, of an object" }, 400);
-    return c.json(await parts.explain({ function: c.req.param("function"), ...asked.data }));
+    const isPart = c.get("isPart") === true;
+    return c.json(await parts.explain({ function: c.req.param("function"), ...asked.data }, isPart));
   });
   app.route("/functions", functionRoutes(parts.functions, underWay));
   app.get("/support", async (c) => c.json(await parts.support()));
@@ -107,6 +101,7 @@ const statuses: { readonly [code in ErrorCode]?: 401 | 403 | 404 | 409 | 503 } =
   WF_RUNTIME_BUSY: 503,
   WF_RUNTIME_NO_FUNCTION: 404,
   WF_RUNTIME_PAUSED_BY_MANIFEST: 409,
+  WF_RUNTIME_PAUSED_BY_SET: 409,
   WF_RUNTIME_NO_RUN: 404,
   WF_RUNTIME_NO_ERROR_GROUP: 404,
   WF_CLI_FIXTURE: 409,

@@ -10,7 +10,8 @@ import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { shorten, systemReason } from "../base/wording.ts";
 import { limitConnections, serverLimits } from "./connections.ts";
-import { answerFailure, type ControlEnv, type ControlParts, controlRoutes } from "./control-routes.ts";
+import type { ControlEnv } from "./control-api.ts";
+import { answerFailure, type ControlParts, controlRoutes } from "./control-routes.ts";
 import { isLoopback, isLoopbackHost, isOwnHost } from "./hosts.ts";
 import { UnderWay } from "./under-way.ts";
 
@@ -35,6 +36,8 @@ export interface Inspection extends ControlParts {
   readonly clock: Clock;
   /** Loads the console, which serves `control` below `/api` to its own sessions. Absent: there is no console. */
   readonly console?: ((control: Hono<ControlEnv>) => Promise<Hono>) | undefined;
+  /** Loads what answers for the other replicas of a fleet as well. Absent, or `undefined`: this one answers for itself. */
+  readonly fleet?: (control: Hono<ControlEnv>) => Promise<MiddlewareHandler | undefined>;
 }
 
 export interface Endpoints {
@@ -79,6 +82,9 @@ const guarded = [
   ["/functions/*", "a function's runs, logs and commands"],
   ["/support", "support reports"],
 ] as const;
+
+/** Routes about one function, whose shards may be with other replicas. */
+const ofFunctions = ["/explain/*", "/functions/*"] as const;
 
 /** Creates the routes. `own`: names of this process that a Host header may contain. */
 function routes(inspection: Inspection, own: readonly string[] = []): Hono {
@@ -132,6 +138,16 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
       return next();
     });
     app.use(path, inspection.gate);
+  }
+  const { fleet } = inspection;
+  if (fleet) {
+    let answers: MiddlewareHandler | undefined;
+    for (const path of ofFunctions) {
+      app.use(path, async (c, next) => {
+        answers ??= await fleet(control);
+        return answers ? answers(c, next) : next();
+      });
+    }
   }
   app.route("/", control);
   app.onError(answerFailure);

@@ -88,6 +88,8 @@ export const explanationSchema = z.object({
   object: z.object({ namespace: z.string(), name: z.string() }),
   /** Empty if the function is not loaded. */
   triggers: z.array(triggerSchema),
+  /** Names the replicas that did not answer for their shards. Absent if all did. */
+  elsewhere: z.string().optional(),
 });
 export type Explanation = z.infer<typeof explanationSchema>;
 

@@ -88,7 +88,7 @@ test.skipIf("absent" in browser)(
     // Who paused this?
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: "Pause copy" }).click();
-    const changes = page.getByRole("table", { name: "Changes since the start" });
+    const changes = page.getByRole("table", { name: "Who changed what" });
     const pause = changes.getByRole("row", { name: /pause/ });
     await pause.waitFor();
     expect(answer("who paused this?", await pause.innerText())).toContain("the data folder's token");

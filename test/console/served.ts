@@ -5,17 +5,18 @@ import { onTestFinished } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { ConsoleAccess } from "../../runtime/console/access.ts";
-import { type ConsoleParts, consoleApp, replicaApi } from "../../runtime/console/app.ts";
+import { type ConsoleParts, consoleApp, fleetAnswers, replicaApi } from "../../runtime/console/app.ts";
 import { FleetLink, type FleetPeer } from "../../runtime/console/fleet-link.ts";
 import { MetricSeries } from "../../runtime/console/metric-series.ts";
 import type { AccountReviews } from "../../runtime/control/access/account-reviews.ts";
 import { tokenCaller } from "../../runtime/control/access/caller.ts";
 import type { FleetReport } from "../../runtime/control/fleet-report.ts";
 import type { FunctionReport } from "../../runtime/control/function-status/function-report.ts";
+import { functionElsewhere } from "../../runtime/host/replica-link.ts";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/journal/batch.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
 import type { ControlApi, RunsAnswer } from "../../runtime/observe/control-api.ts";
-import { controlRoutes } from "../../runtime/observe/control-routes.ts";
+import { type ControlParts, controlRoutes } from "../../runtime/observe/control-routes.ts";
 import { serveEndpoints } from "../../runtime/observe/endpoints.ts";
 import { UnderWay } from "../../runtime/observe/under-way.ts";
 import { gateOf } from "../control/access/gate-of.ts";
@@ -99,6 +100,8 @@ interface ServedOptions {
   readonly replica?: { readonly owner: string; readonly peers: () => readonly FleetPeer[] };
   /** The runs on record. Default: those in memory. */
   readonly history?: ConsoleParts["history"];
+  /** Further operations on its function, and its explanations. */
+  readonly operations?: Partial<ControlApi> & Partial<Pick<ControlParts, "explain">>;
   /** The name of its function. Default `greet`. */
   readonly name?: string;
   /** Serves the real page, for a browser. Default: stubs of its files. */
@@ -113,6 +116,7 @@ export async function servedConsole({
   isWhole = false,
   name = "greet",
   history,
+  operations: { explain, ...operations } = {},
 }: ServedOptions = {}) {
   const store = new MemoryStore();
   await store.commit({ ...emptyBatch, deadLetters: [{ ...letter, function: name }] });
@@ -120,12 +124,18 @@ export async function servedConsole({
   const audit: Record<string, unknown>[] = [];
   const note = (fields: object, message?: string) => void audit.push({ ...fields, message });
   const reports: FunctionReport[] = [{ ...report, name }];
-  const deadLetters = () => new DeadLetters(store);
-  const gate = gateOf({ token, deadLetters, hear: note, ...(accounts && { accounts }) });
+  // As in a fleet: the slot, and the number in it.
+  const slot = replica && fleet?.slots.find(({ owner }) => owner === fleet.replica)?.slot;
+  const deadLetters = () => new DeadLetters(store, undefined, slot === undefined ? "" : `${slot}-`);
+  const gate = gateOf({
+    ...{ token, deadLetters, hear: note, ...(accounts && { accounts }) },
+    functionElsewhere: (id) => functionElsewhere(link, fleet, id),
+  });
   const functions: Partial<ControlApi> = {
     runs: async () => ({ runs: [{ ...run, function: name }] }),
     logs: async () => ({ lines: [{ number: 1, line: JSON.stringify(logged) }] }),
     pause: async (name) => ({ changed: true, says: `${name} is paused` }),
+    ...operations,
   };
   const inspection = {
     live: () => true,
@@ -136,7 +146,7 @@ export async function servedConsole({
     status: () => ({ role: "active", sandbox: {}, functions: reports, sources: [], ...(fleet && { fleet }) }),
     metrics: async () => "",
     deadLetters,
-    explain: async () => Promise.reject(new Error("not asked")),
+    explain: explain ?? (async () => Promise.reject(new Error("not asked"))),
     support: async () => Promise.reject(new Error("not asked")),
     functions: functions as ControlApi,
   };
@@ -169,7 +179,7 @@ export async function servedConsole({
     series: new MetricSeries(() => [], systemClock),
     configuration: () => ({ versions: { watchfire: "0" }, flags: {}, place: {}, limits: {}, disk: { files: [] } }),
     revisionsOf: async () => ({ current: undefined, revisions: [] }),
-    changes: () => [],
+    audit: { recent: async () => [], isKept: false },
     redactData: (_, data) => data,
     sourceText: () => "export default () => {\n  throw new TypeError('no 1');\n};",
     ...(!isWhole && { assets: async () => ({ script: "/* script */", style: "/* style */" }) }),
@@ -178,6 +188,7 @@ export async function servedConsole({
     ...inspection,
     gate: gate.admit,
     console: (control) => consoleApp(partsOf(control)),
+    fleet: async (control) => fleetAnswers(partsOf(control)),
   });
   onTestFinished(() => endpoints.close());
   const origin = endpoints.url;

@@ -214,7 +214,7 @@ test.skipIf("absent" in browser)(
     await page.getByRole("table", { name: "Disk" }).getByText("checkpoint.db", { exact: true }).waitFor();
     await page.goto(new URL("/functions/greet", link).href);
     await page
-      .getByRole("table", { name: "Changes since the start" })
+      .getByRole("table", { name: "Who changed what" })
       .getByRole("row", { name: /the data folder's token pause greet/ })
       .waitFor();
 

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { nextOf } from "../../runtime/control/explain/answer.ts";
-import { type ExplainedFunction, explain } from "../../runtime/control/explain/explainer.ts";
+import { type ExplainedFunction, explain, explainShards } from "../../runtime/control/explain/explainer.ts";
 import { explainSchedule } from "../../runtime/control/explain/schedule.ts";
 import type { FunctionDispatch, ObjectReport } from "../../runtime/engine/function-dispatch.ts";
-import { explainShards } from "../../runtime/host/explain-function.ts";
 import type { DeadLetterSummary } from "../../runtime/journal/batch.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";

@@ -71,7 +71,9 @@ class Follower {
     } as const;
     const live = new LiveFunction(offer, {
       // The test decides how attempts end, so no code is loaded.
-      sandbox: { load: async () => {}, unload: async () => {} },
+      sandbox: { load: async () => {}, unload: async () => {}, divide() {}, unite: async () => {} },
+      canaryAborted() {},
+      store,
       dispatcher,
       watches,
       reads: { set() {}, delete() {}, of: () => undefined },
@@ -81,6 +83,7 @@ class Follower {
       assignees: new Assignees(),
       watchRoom: new WatchRoom(),
       pauses: await Pauses.open({ store, dispatcher, clock }),
+      pausedSets: new Map(),
       grants: undefined,
       own: ownObjects,
       transport,

@@ -173,7 +173,7 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
       });
     }
     const asked = await command(first, "runs recorder -o json");
-    expect(asked.stderr).toMatch(/^this covers only the shards here: slots [\d, ]+ are with \S+\n$/);
+    expect(asked.stderr).toMatch(/^this does not cover all shards: slots [\d, ]+ are with \S+\n$/);
     const letters = await command(first, "dead-letters list");
     expect(letters.stderr).toMatch(
       /^6 of 12 slots are here; `watchfire slots` says who has the others' dead letters\n$/,

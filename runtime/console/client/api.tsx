@@ -69,8 +69,9 @@ export interface Loaded<T> {
   readonly error?: string | undefined;
 }
 
-/** Milliseconds between two requests for the same data. */
-const leastMs = 700;
+/** Milliseconds from an answer to the next request for the same data. A slow answer is followed by a pause of so many times its duration. */
+const leastMs = 120;
+const restFactor = 4;
 
 /** Asks for a path, and again whenever one of the topics changes. `everyMs`: and so often, while the page can be seen. */
 export function useData<T>(path: string | undefined, topics: readonly Topic[], everyMs?: number): Loaded<T> {
@@ -81,7 +82,9 @@ export function useData<T>(path: string | undefined, topics: readonly Topic[], e
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isAsking = false;
     let again = false;
+    let nextAt = 0;
     const load = async () => {
+      const began = performance.now();
       timer = undefined;
       isAsking = true;
       again = false;
@@ -93,12 +96,15 @@ export function useData<T>(path: string | undefined, topics: readonly Topic[], e
         if (!isOver) setLoaded((before) => ({ ...(before.path === path ? before : {}), path, error: why }));
       }
       isAsking = false;
-      if (again && !isOver) timer = setTimeout(load, leastMs);
+      const ended = performance.now();
+      nextAt = ended + Math.max(leastMs, (ended - began) * restFactor);
+      if (again && !isOver) timer = setTimeout(load, nextAt - ended);
     };
     const hear = (changed: readonly Topic[] | "beat") => {
       if (changed !== "beat" && !changed.some((topic) => topics.includes(topic))) return;
       if (isAsking) again = true;
-      else timer ??= setTimeout(load, leastMs / 7);
+      // A change is shown at once, and those that follow it together.
+      else timer ??= setTimeout(load, Math.max(0, nextAt - performance.now()));
     };
     void load();
     listeners.add(hear);

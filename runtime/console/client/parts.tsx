@@ -75,6 +75,12 @@ export function When({ at }: { at: string | undefined }) {
   );
 }
 
+/** A text of the runtime. The times in it are shown in the reader's zone. */
+export function Said({ children }: { children: string }) {
+  const parts = children.split(/(\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/);
+  return <>{parts.map((part, index) => (index % 2 === 0 ? part : <When key={part} at={part} />))}</>;
+}
+
 const outcomeWords = {
   ok: "ok",
   failed: "failed",

@@ -33,7 +33,7 @@ export function RedeliverButton({ name, rights }: { name: string; rights: Rights
           answer = await ask({ job: answer.job });
         }
         const left = answer.skipped.map(({ why, count }) => `; ${count} ${whys[why]}`);
-        return `${answer.queued} ${answer.queued === 1 ? "event is" : "events are"} delivered again${left.join("")}`;
+        return `${answer.queued} ${answer.queued === 1 ? "event is" : "events are"} delivered again${left.join("")}${answer.elsewhere === undefined ? "" : `. Not at all shards: ${answer.elsewhere}`}`;
       } finally {
         setDelivered(undefined);
       }

@@ -56,13 +56,16 @@ export function Revisions({ name }: { name: string }) {
   );
 }
 
-/** The changes that people asked for since the start: of one function, or of all. `limit`: at most so many rows. */
+/** The changes that people asked for: of one function, or of all. `limit`: at most so many rows. */
 export function Changes({ name, limit = 20 }: { name?: string; limit?: number }) {
   const query = name === undefined ? "" : `?function=${encodeURIComponent(name)}`;
   const { data } = useData<z.infer<typeof changesAnswerSchema>>(`/api/changes${query}`, ["functions", "dead-letters"]);
   if (!data || data.changes.length === 0) return null;
   return (
-    <Table caption="Changes since the start" heads={["When", "Who", "What", wide("Why"), wide("Result")]}>
+    <Table
+      caption={data.history ? "Who changed what" : "Who changed what since the start"}
+      heads={["When", "Who", "What", wide("Why"), wide("Result")]}
+    >
       {data.changes.slice(0, limit).map(({ at, who, verb, functions, set, revision, reason, result, from }) => (
         <tr key={`${at} ${verb} ${functions.join()}`}>
           <td>
@@ -77,6 +80,7 @@ export function Changes({ name, limit = 20 }: { name?: string; limit?: number })
               </a>
             ))}
             {set !== undefined && `set ${set}${revision === undefined ? "" : `, revision ${revision}`}`}
+            {reason !== undefined && <div class="phone quiet">{reason}</div>}
           </td>
           <td class="wide">
             {[reason, verb === "deploy" || verb === "rollback" ? from : undefined].filter(Boolean).join("; ")}

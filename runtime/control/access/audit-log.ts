@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../observe/log.ts";
 
@@ -7,7 +8,7 @@ export interface AuditEntry {
   readonly who: string;
   /** The number of the console's session. Absent for a program. */
   readonly session?: number;
-  /** The kind of change: `deploy`, `rollback`, `undeploy`, `pause`, `resume`, `replay`, `redeliver`, `drop`, `record`, or another write. */
+  /** The kind of change: `deploy`, `rollback`, `undeploy`, `canary`, `promote`, `abort`, `pause`, `resume`, `replay`, `redeliver`, `drop`, `record`, or another write. */
   readonly verb: string;
   readonly function?: string;
   /** The functions, of a change of several. */
@@ -36,6 +37,9 @@ export interface FunctionEvents {
 const reasons: Readonly<Record<string, readonly [reason: string, words: string]>> = {
   deploy: ["Deployed", "deployed"],
   rollback: ["RolledBack", "rolled back"],
+  canary: ["CanaryBegun", "began a canary of"],
+  promote: ["CanaryPromoted", "promoted the canary of"],
+  abort: ["CanaryAborted", "aborted the canary of"],
   pause: ["Paused", "paused"],
   resume: ["Resumed", "resumed"],
   replay: ["Replayed", "replayed dead letters of"],
@@ -49,34 +53,65 @@ const refusalMs = 1_000;
 /** Most functions of one change that get an Event. */
 const mostEvents = 20;
 
-/** Changes that are kept in memory, for the console. */
+/** Changes that are kept in memory, for the console, and the most in one answer. */
 const mostRecent = 200;
+
+/** The result of a deployment that the runtime found when it started. Each start logs it again, so it is not kept. */
+export const sinceStart = "in use since the start";
+
+/** Keeps lines about changes across restarts, within its limits. */
+interface ChangeStore {
+  /** False if nothing is kept. */
+  readonly isOn: boolean;
+  keepChange(number: number, line: string): void;
+  /** Newest first. */
+  keptChanges(): Promise<readonly { readonly number: number; readonly line: string }[]>;
+}
+
+/** A change, with the time when it was asked for. */
+type RecentChange = AuditEntry & { readonly at: string };
 
 /** Logs each change: one line, and an Event on each function that was changed. */
 export class AuditLog {
   private readonly log: Pick<Logger, "info" | "warn">;
   private readonly clock: Pick<Clock, "monotonic" | "now">;
-  private readonly last: (AuditEntry & { readonly at: string })[] = [];
+  /** By number: the time in microseconds, or one more than the last. */
+  private readonly last = new Map<number, RecentChange>();
   private readonly events: FunctionEvents | undefined;
+  private readonly store: ChangeStore | undefined;
   private refusedAt = Number.NEGATIVE_INFINITY;
+  private number = 0;
 
-  /** @param events default: no Events are written */
-  constructor(log: Pick<Logger, "info" | "warn">, clock: Pick<Clock, "monotonic" | "now">, events?: FunctionEvents) {
+  /**
+   * @param events default: no Events are written
+   * @param store default: changes are in memory alone
+   */
+  constructor(
+    log: Pick<Logger, "info" | "warn">,
+    clock: Pick<Clock, "monotonic" | "now">,
+    events?: FunctionEvents,
+    store?: ChangeStore,
+  ) {
     this.log = log;
     this.clock = clock;
     this.events = events;
+    this.store = store;
   }
 
   /** Creates the audit of a runtime: its lines are written whatever the level of the log is. */
-  static on(log: Logger, clock: Pick<Clock, "monotonic" | "now">, events?: FunctionEvents): AuditLog {
-    return new AuditLog(log.child({}, { level: "info" }), clock, events);
+  static on(
+    log: Logger,
+    clock: Pick<Clock, "monotonic" | "now">,
+    events?: FunctionEvents,
+    store?: ChangeStore,
+  ): AuditLog {
+    return new AuditLog(log.child({}, { level: "info" }), clock, events, store);
   }
 
   /** Logs a change that was carried out, or that failed. */
   record(entry: AuditEntry): void {
     this.log.info(entry, "audit");
-    this.last.push({ at: new Date(this.clock.now()).toISOString(), ...entry });
-    if (this.last.length > mostRecent) this.last.shift();
+    this.remember(entry);
     const [reason, words] = reasons[entry.verb] ?? [];
     if (entry.result !== "done" || reason === undefined) return;
     const names = entry.function === undefined ? (entry.functions ?? []) : [entry.function];
@@ -86,10 +121,30 @@ export class AuditLog {
     }
   }
 
-  /** The last changes since the start, newest first: those of one function, or all. */
-  recent(name?: string): (AuditEntry & { readonly at: string })[] {
+  /** Returns the last changes, newest first: those of one function, or all. With a store, those before the start, too. */
+  async recent(name?: string): Promise<RecentChange[]> {
+    const kept = this.store?.isOn ? await this.store.keptChanges() : [];
+    const found = new Map(kept.flatMap(({ number, line }) => readChange(number, line)));
+    for (const [number, entry] of this.last) found.set(number, entry);
     const isOf = ({ function: one, functions = [] }: AuditEntry) => name === one || functions.includes(name ?? "");
-    return this.last.filter((entry) => name === undefined || isOf(entry)).reverse();
+    const newestFirst = [...found].sort(([a], [b]) => b - a).map(([, entry]) => entry);
+    return newestFirst.filter((entry) => name === undefined || isOf(entry)).slice(0, mostRecent);
+  }
+
+  /** Whether changes before the start are known. */
+  get isKept(): boolean {
+    return this.store?.isOn ?? false;
+  }
+
+  private remember(entry: AuditEntry): void {
+    const now = this.clock.now();
+    this.number = Math.max(this.number + 1, Math.round(now * 1000));
+    const recent = { at: new Date(now).toISOString(), ...entry };
+    this.last.set(this.number, recent);
+    for (const [oldest] of this.last) if (this.last.size > mostRecent) this.last.delete(oldest);
+    // `asked` may be an object with values that no file should have.
+    const { asked: _, ...shown } = recent;
+    if (entry.result !== sinceStart) this.store?.keepChange(this.number, JSON.stringify(shown));
   }
 
   /** Logs a change that was refused, at most one a second. */
@@ -98,5 +153,16 @@ export class AuditLog {
     if (now - this.refusedAt < refusalMs) return;
     this.refusedAt = now;
     this.log.warn({ ...entry, result: `refused: ${why}` }, "audit");
+  }
+}
+
+const keptSchema = z.looseObject({ who: z.string(), verb: z.string(), result: z.string(), at: z.string() });
+
+/** Reads a kept line. A line that cannot be read is left out. */
+function readChange(number: number, line: string): [number, RecentChange][] {
+  try {
+    return [[number, keptSchema.parse(JSON.parse(line))]];
+  } catch {
+    return [];
   }
 }

@@ -21,6 +21,9 @@ const mostPages = 20;
 /** Function reasons that concern one source. If it is the object's source, the source check reports it. */
 const ofOneSource: ReadonlySet<string> = new Set(["KindMissing", "Degraded", "Unreachable", "CatchingUp"]);
 
+/** Reasons of a shard that does not know the object, or of an object that belongs to another shard. */
+const ignorant: readonly TriggerExplanation["reason"][] = ["nothing", "key", "shard"];
+
 /** The function that the question is about. */
 export interface ExplainedFunction {
   /** As in `/status`. */
@@ -83,6 +86,22 @@ export async function explain(
   // A question with a schedule's name is about the schedule, and not about an object of another trigger.
   const reports = scheduled.length > 0 ? scheduled : explained;
   return { function: report, object: { namespace, name }, triggers: reports };
+}
+
+/** Merges the explanations of several shards, at least one: for each trigger, the first shard that knows the object. */
+export function explainShards(shards: readonly Explanation[], elsewhere?: string): Explanation {
+  const [first] = shards;
+  if (!first) throw new TypeError("no shard is here");
+  return {
+    ...first,
+    triggers: first.triggers.map((trigger, index) => {
+      const all = shards.flatMap(({ triggers }) => triggers[index] ?? []);
+      const knowing = all.find(({ reason }) => !ignorant.includes(reason));
+      const said = knowing ?? all.find(({ reason }) => reason !== "shard") ?? trigger;
+      if (said.reason !== "shard" || elsewhere === undefined) return said;
+      return { ...said, why: `${said.why}: ${elsewhere}` };
+    }),
+  };
 }
 
 const notRead: LiveObject = { type: "unknown", why: "not looked for: the trigger does not read its namespace" };

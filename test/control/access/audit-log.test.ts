@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { systemClock } from "../../../runtime/base/clock.ts";
-import { AuditLog } from "../../../runtime/control/access/audit-log.ts";
+import { AuditLog, sinceStart } from "../../../runtime/control/access/audit-log.ts";
 import { createLog } from "../../../runtime/observe/log.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 
@@ -47,4 +47,42 @@ test("a change that is done is an Event on each function, at most twenty; one th
   const { function: _, ...several } = pause;
   audit.record({ ...several, verb: "deploy", functions: Array.from({ length: 30 }, (_, index) => `f${index}`) });
   expect(reported).toHaveLength(21);
+});
+
+/** A store as the history is one. */
+function storeOf() {
+  const rows: { number: number; line: string }[] = [];
+  const keepChange = (number: number, line: string) => void rows.unshift({ number, line });
+  return { rows, isOn: true, keepChange, keptChanges: async () => rows };
+}
+
+test("changes are kept across a restart, newest first, without what was asked for", async () => {
+  const clock = new VirtualClock();
+  const store = storeOf();
+  const audit = AuditLog.on(logOf("info").log, clock, undefined, store);
+  audit.record({ ...pause, reason: "INC-1" });
+  audit.record({ who: "bob", verb: "apply", asked: { password: "hunter2" }, result: "done" });
+  const verbs = async (of: AuditLog, name?: string) => (await of.recent(name)).map(({ verb }) => verb);
+  expect(await verbs(audit)).toEqual(["apply", "pause"]);
+
+  await clock.advance(1_000);
+  const next = AuditLog.on(logOf("info").log, clock, undefined, store);
+  next.record({ ...pause, verb: "resume" });
+  next.record({ who: "ci", verb: "deploy", functions: ["greet"], result: sinceStart });
+  expect(await verbs(next)).toEqual(["deploy", "resume", "apply", "pause"]);
+  expect(await verbs(next, "greet")).toEqual(["deploy", "resume", "pause"]);
+  expect((await next.recent("greet")).at(-1)).toMatchObject({ who: "ada", reason: "INC-1" });
+  expect(JSON.stringify(store.rows)).not.toContain("hunter2");
+  expect(store.rows, "each start logs the deployment again").toHaveLength(3);
+});
+
+test("without a store the last 200 changes are in memory, and a kept line that cannot be read is left out", async () => {
+  const audit = AuditLog.on(logOf("info").log, systemClock);
+  for (let count = 0; count < 250; count++) audit.record({ ...pause, reason: String(count) });
+  const recent = await audit.recent();
+  expect(recent).toHaveLength(200);
+  expect(recent[0]?.reason).toBe("249");
+  expect(audit.isKept).toBe(false);
+  const damaged = { ...storeOf(), keptChanges: async () => [{ number: 1, line: "{" }] };
+  expect(await AuditLog.on(logOf("info").log, systemClock, undefined, damaged).recent()).toEqual([]);
 });

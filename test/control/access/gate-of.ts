@@ -8,15 +8,17 @@ interface GateOptions {
   readonly token: string;
   readonly deadLetters?: () => Pick<DeadLetterService, "show">;
   readonly accounts?: AccountReviews;
+  readonly functionElsewhere?: (letter: string) => Promise<string | undefined>;
   /** Receives the fields and the message of each line of the audit. */
   readonly hear?: (fields: object, message?: string) => void;
 }
 
 /** A gate as the host makes it. */
-export function gateOf({ token, deadLetters, accounts, hear = () => undefined }: GateOptions): Gate {
+export function gateOf({ token, deadLetters, accounts, hear = () => undefined, functionElsewhere }: GateOptions): Gate {
   return new Gate({
     token,
     ...(accounts && { accounts }),
+    ...(functionElsewhere && { functionElsewhere }),
     audit: new AuditLog({ info: hear, warn: hear } as never, systemClock),
     deadLetters: deadLetters ?? (() => ({ show: () => Promise.reject(new Error("not asked")) })),
   });

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { Explanation } from "../../../observe/explanation.ts";
 import type { functionsAnswerSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { Ready, sentence, Table } from "../parts.tsx";
+import { Ready, sentence, Table, When } from "../parts.tsx";
 import { functionHref, navigate, url } from "../route.tsx";
 
 export function ExplainPage() {
@@ -79,13 +79,16 @@ function FunctionAnswer({ name, namespace, object }: { name: string; namespace: 
         <a href={functionHref(name)}>{name}</a>
       </h2>
       <Ready of={loaded}>
-        {({ triggers, function: { message } }) =>
-          triggers.length === 0 ? (
-            <p class="notice warn">The function is not loaded{message === undefined ? "" : `: ${message}`}.</p>
-          ) : (
-            triggers.map((trigger) => <Trigger key={trigger.trigger} of={trigger} />)
-          )
-        }
+        {({ triggers, elsewhere, function: { message } }) => (
+          <>
+            {elsewhere !== undefined && <p class="notice warn">This is not of all shards: {elsewhere}.</p>}
+            {triggers.length === 0 ? (
+              <p class="notice warn">The function is not loaded{message === undefined ? "" : `: ${message}`}.</p>
+            ) : (
+              triggers.map((trigger) => <Trigger key={trigger.trigger} of={trigger} />)
+            )}
+          </>
+        )}
       </Ready>
     </section>
   );
@@ -108,7 +111,7 @@ function Trigger({ of: { trigger, kind, why, next, checks, filtered } }: { of: E
             <td>
               <span class={`badge ${signs[check.passes][0]}`}>{signs[check.passes][1]}</span>
             </td>
-            <td>{check.says}</td>
+            <td class="text">{check.says}</td>
           </tr>
         ))}
       </Table>
@@ -118,7 +121,7 @@ function Trigger({ of: { trigger, kind, why, next, checks, filtered } }: { of: E
           <ul>
             {filtered.map((event) => (
               <li key={`${event.at} ${event.resourceVersion}`}>
-                {event.at} {event.type} at {event.resourceVersion}: {event.because}
+                <When at={event.at} /> {event.type} at {event.resourceVersion}: {event.because}
               </li>
             ))}
           </ul>

@@ -4,7 +4,7 @@ import type { PauseAnswer } from "../../../observe/control-api.ts";
 import type { functionDetailSchema, runSearchSchema, TriggerWay } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
 import { Limits, Rights, SourceCode, TimeSpent } from "../function-facts.tsx";
-import { act, Code, Confirm, Ready, total } from "../parts.tsx";
+import { act, Code, Confirm, Ready, Said, total } from "../parts.tsx";
 import { RedeliverButton } from "../redeliver.tsx";
 import { letterCount } from "../replay-all.tsx";
 import { Changes, Revisions } from "../revisions.tsx";
@@ -81,7 +81,11 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
         <dt>State</dt>
         <dd>
           <FunctionState of={report} />
-          {message !== undefined && <div class="message">{message}</div>}
+          {message !== undefined && (
+            <div class="message">
+              <Said>{message}</Said>
+            </div>
+          )}
         </dd>
         <dt>Events</dt>
         <dd>
@@ -113,6 +117,9 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
         )}
         {paused === "manifest" && (
           <span class="quiet">Its manifest pauses it: remove `paused: true` to resume it.</span>
+        )}
+        {paused === "set" && (
+          <span class="quiet">The FunctionSet of its set pauses it: set its `spec.paused` to false to resume it.</span>
         )}
         <Denied of={rights} />
       </p>

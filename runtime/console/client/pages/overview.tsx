@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { FunctionReport } from "../../../control/function-status/function-report.ts";
 import type { Attention, FunctionRow, overviewSchema, ReplicaRow } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { age, number, Ready, Table, took, total, When, Words, wide, wideNumber } from "../parts.tsx";
+import { age, number, Ready, Said, Table, took, total, When, Words, wide, wideNumber } from "../parts.tsx";
 import { Sparkline, valueText } from "../plot.tsx";
 import { Changes } from "../revisions.tsx";
 import { useIsDev } from "../rights.tsx";
@@ -74,7 +74,9 @@ function Needs({ attention, role, holder, count }: NeedsProps) {
         {attention.map(({ severity, title, text, todo, href }) => (
           <li key={title} class={severity}>
             <h3>{href === undefined ? title : <a href={href}>{title}</a>}</h3>
-            <p class="message">{text}</p>
+            <p class="message">
+              <Said>{text}</Said>
+            </p>
             <p>
               <strong>What to do:</strong> <Words>{todo}</Words>
             </p>
@@ -113,8 +115,8 @@ const heads = [
   wideNumber("Oldest"),
   wideNumber("Running"),
   wideNumber("Took"),
-  wide("Events a second"),
-  wide("Errors a second"),
+  wide("Events/s"),
+  wide("Errors/s"),
   wideNumber("Failed"),
   number("Dead letters"),
   wide("Last event"),
@@ -127,7 +129,7 @@ function FunctionTable({ functions, series }: { functions: readonly FunctionRow[
     <Table caption="Functions" heads={heads}>
       {functions.map((each) => (
         <tr key={each.name}>
-          <th scope="row">
+          <th scope="row" class="name">
             <a href={functionHref(each.name)}>{each.name}</a>
           </th>
           <td>

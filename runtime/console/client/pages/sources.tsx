@@ -68,7 +68,7 @@ const heads = (isWhole: boolean) => [
 function Lists({ sources }: { sources: readonly Source[] }) {
   if (sources.every(({ lastList }) => lastList === undefined)) return null;
   return (
-    <Table caption="Last lists" heads={["Source", number("When"), number("Objects"), wideNumber("Took"), "Why"]}>
+    <Table caption="Last lists" heads={["Source", number("When"), wideNumber("Objects"), wideNumber("Took"), "Why"]}>
       {sources.map((source) => {
         const { lastList } = source;
         if (!lastList) return null;
@@ -77,9 +77,9 @@ function Lists({ sources }: { sources: readonly Source[] }) {
           <tr key={name}>
             <th scope="row">{name}</th>
             <td class="number">{ago(lastList.ageMs)}</td>
-            <td class="number">{lastList.items}</td>
+            <td class="number wide">{lastList.items}</td>
             <td class="number wide">{took(lastList.tookMs)}</td>
-            <td>{sentence(lastList.why)}</td>
+            <td class="text">{sentence(lastList.why)}</td>
           </tr>
         );
       })}
@@ -104,6 +104,9 @@ export function SourceTable({ sources, isWhole = false }: SourceTableProps) {
           <tr key={nameOf(source)}>
             <th scope="row">
               {apiVersion} {kind} {source.replica !== undefined && <div class="quiet">{source.replica}</div>}
+              <div class="phone quiet">
+                {[selection || "all", ...(isWhole ? (source.functions ?? []) : [])].join(", ")}
+              </div>
             </th>
             <td class="wide">{selection || "all"}</td>
             <td>
