@@ -48,7 +48,9 @@ function ofStatus({ status, reason, message, retryAfterMs }: ApiError, demand: R
   }
   const error = { type: classOf(status, reason), message, status, reason };
   if (error.type === "ForbiddenError") {
-    return { ...error, details: { refusedBy: "apiserver", missingRule: missingRule(demand) } };
+    // An apply or a PUT of a missing object is refused for the create.
+    const refused = / cannot create resource "/.test(message) ? { ...demand, verb: "create" as const } : demand;
+    return { ...error, details: { refusedBy: "apiserver", missingRule: missingRule(refused) } };
   }
   if (error.type === "TooManyRequestsError" && retryAfterMs !== undefined)
     return { ...error, details: { retryAfterMs } };

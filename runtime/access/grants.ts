@@ -13,7 +13,7 @@ export interface RequestAttributes {
   readonly verb: (typeof callVerbs)[number];
   /** Absent for cluster-scoped objects and for all namespaces. */
   readonly namespace?: string;
-  /** Absent for a list of any names and for a create. */
+  /** Absent for a list of any names and for a POST of an object. An apply or a PUT that creates has one. */
   readonly name?: string;
 }
 
@@ -27,16 +27,6 @@ export function grants(rule: Permission, demand: RequestAttributes): boolean {
     (!rule.namespaces || (demand.namespace !== undefined && rule.namespaces.includes(demand.namespace)))
   );
 }
-
-/**
- * Returns the verbs that a rule can grant. A rule with names does not grant `create` of an object, whose request has no name, but
- * that of a subresource.
- */
-export const grantableVerbs = <Verb extends string>(
-  { resources, resourceNames }: Pick<Permission, "resources" | "resourceNames">,
-  verbs: readonly Verb[],
-): Verb[] =>
-  verbs.filter((verb) => verb !== "create" || !resourceNames || resources.some((each) => /^\*$|\//.test(each)));
 
 /** True if any rule of the manifest grants the call. */
 export const isGranted = (rules: readonly Permission[], demand: RequestAttributes): boolean =>
@@ -52,8 +42,7 @@ export const mayBeGranted = (
 export function missingRule({ group, resource, subresource, verb, namespace, name }: RequestAttributes): string {
   const path = subresource === undefined ? resource : `${resource}/${subresource}`;
   const fields = [`apiGroups: [${quoted(group)}]`, `resources: [${quoted(path)}]`, `verbs: [${verb}]`];
-  if (name !== undefined && (verb !== "create" || subresource !== undefined))
-    fields.push(`resourceNames: [${quoted(name)}]`);
+  if (name !== undefined) fields.push(`resourceNames: [${quoted(name)}]`);
   if (namespace !== undefined) fields.push(`namespaces: [${quoted(namespace)}]`);
   return `- { ${fields.join(", ")} }`;
 }

@@ -22,6 +22,7 @@ import { RealCluster } from "../dev/real/real-cluster.ts";
 import { findRealPrograms, type RealPrograms } from "../dev/real/real-programs.ts";
 import { SampleKeeper } from "../dev/sample-keeper.ts";
 import { SampleRecord } from "../dev/sample-record.ts";
+import { definitionsBeside } from "../dev/samples.ts";
 import { TypeWatch, type TypeWatchOptions } from "../dev/type-watch.ts";
 import type { Host } from "../host/host.ts";
 import { checkpointFault, isBusy } from "../journal/sqlite/fault.ts";
@@ -46,7 +47,7 @@ import { devKeys } from "./dev-keys.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { letterCommandFor } from "./letter-command.ts";
 import { readFolder, readHistory, readPort } from "./operand.ts";
-import { data, endpointsPort, functions, historyAge, historySize, loopback, real } from "./options.ts";
+import { data, endpointsPort, functions, historyAge, historySize, loopback, real, typesFolder } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
 import { readValues, valuesOption } from "./values.ts";
@@ -196,16 +197,16 @@ export const dev = command({
             clock: systemClock,
             signal: stop,
             changed: () => {
-              void runtime.reload().then(() => {
-                refreshTypes(runtime, log);
-                return samples?.look();
+              void runtime.reload().then(async () => {
+                if (await refreshTypes(runtime, log)) watch.changed();
+                await samples?.look();
               });
               void reportHandlers(folder, load, reported);
               watch.changed();
             },
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
-          refreshTypes(runtime, log);
+          await refreshTypes(runtime, log);
           await reportHandlers(folder, load, reported);
           await samples?.look();
           watch.changed();
@@ -393,12 +394,24 @@ function lockCluster(folder: string): SqliteLock {
   }
 }
 
-/** Rewrites the `function.d.ts` of each function whose manifest has changed. */
-function refreshTypes({ functions }: Host, log: Logger): void {
+/**
+ * Rewrites the `function.d.ts` of each function whose manifest has changed, and the types of each definition that has changed. Returns
+ * whether the types of a definition did.
+ */
+async function refreshTypes({ functions }: Host, log: Logger): Promise<boolean> {
   try {
     refreshFunctionTypes(functions);
+    if (!existsSync(typesFolder)) return false;
+    const definitions = definitionsBeside(functions.map(({ file }) => file));
+    if (definitions.length === 0) return false;
+    const { refreshDeclarations } = await import("../types/declaration.ts");
+    return await refreshDeclarations(typesFolder, definitions);
   } catch (error) {
-    log.warn({ error: systemReason(error) }, "a function.d.ts cannot be written");
+    log.warn(
+      { error: error instanceof WatchfireError ? error.message : systemReason(error) },
+      "types are not refreshed",
+    );
+    return false;
   }
 }
 

@@ -69,3 +69,6 @@ export const historyAge = {
   summary: "how long the history keeps a run",
   default: "7d",
 } as const satisfies Option;
+
+/** Default folder of the types of custom resources. */
+export const typesFolder = "types";

@@ -155,7 +155,7 @@ function chosenOf({ functions, rejected }: LoadedFunctions, names: readonly stri
 }
 
 async function openEmbedded(): Promise<OwnCluster> {
-  const cluster = await startEmbeddedCluster({});
+  const cluster = await startEmbeddedCluster({ keepOrphans: true });
   const transport = connectDirect({ server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken });
   return {
     transport,

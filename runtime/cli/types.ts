@@ -10,7 +10,7 @@ import { type Definition, fetchDefinitions, readDefinitions } from "../types/def
 import { functionTypes } from "../types/function-types.ts";
 import { command, type Invocation } from "./command.ts";
 import { readFolder } from "./operand.ts";
-import { functions, kubeconfig, output } from "./options.ts";
+import { functions, kubeconfig, output, typesFolder } from "./options.ts";
 import { readValidManifests, withCluster } from "./rbac.ts";
 import { readValues, valuesOption } from "./values.ts";
 
@@ -23,7 +23,7 @@ export const types = command({
     functions: { ...functions, summary: "the functions folder, where each function gets its function.d.ts" },
     values: valuesOption,
     crd: { value: "PATH", summary: "a file, or a folder of files, to read in place of a cluster", many: true },
-    out: { value: "DIR", summary: "the folder to write the types of custom resources to", default: "types" },
+    out: { value: "DIR", summary: "the folder to write the types of custom resources to", default: typesFolder },
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
     output: output("json"),

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { systemClock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
@@ -5,7 +6,7 @@ import { Discovery } from "../kube/discovery.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Logger } from "../observe/log.ts";
 import type { SampleRecord } from "./sample-record.ts";
-import { applySamples } from "./samples.ts";
+import { applyDefinitions, applySamples, definitionsBeside } from "./samples.ts";
 
 interface SampleKeeperOptions {
   /** Returns the files of the manifests accepted so far. */
@@ -18,18 +19,21 @@ interface SampleKeeperOptions {
 }
 
 /**
- * Applies the functions' samples to the embedded cluster, as functions are added and files corrected. Reports each problem once.
+ * Applies the functions' definitions and samples to the embedded cluster, as functions are added and files corrected. A definition is
+ * applied at the start and whenever its file changes; a sample once. Reports each problem once.
  */
 export class SampleKeeper {
   private readonly options: SampleKeeperOptions;
   private readonly logged = new Set<string>();
+  /** Text of each file of definitions as it was applied last. */
+  private readonly definitions = new Map<string, string>();
   private last: Promise<void> = Promise.resolve();
 
   constructor(options: SampleKeeperOptions) {
     this.options = options;
   }
 
-  /** Applies new samples. One call runs at a time; never rejects. */
+  /** Applies changed definitions and new samples. One call runs at a time; never rejects. */
   look(): Promise<void> {
     this.last = this.last.then(() => this.apply());
     return this.last;
@@ -41,6 +45,7 @@ export class SampleKeeper {
       const discovery = new Discovery(transport, systemClock); // a definition may have been added since the last call
       const warned = (warning: string, sample: string) =>
         this.once(warning, () => log.warn({ sample, warning }, "the API server warns"));
+      for (const file of definitionsBeside(manifests())) await this.define(file, discovery, warned);
       const { faults, gone } = await applySamples(manifests(), transport, discovery, record, warned);
       for (const fault of faults) this.once(fault.message, (error) => log.warn({ error }, "sample not applied"));
       for (const sample of gone) {
@@ -52,6 +57,25 @@ export class SampleKeeper {
     } catch (error) {
       const { message } = error instanceof WatchfireError ? error : new Error(String(error));
       this.once(message, (text) => log.warn({ error: text }, "samples not applied"));
+    }
+  }
+
+  private async define(
+    file: string,
+    discovery: Discovery,
+    warned: (text: string, place: string) => void,
+  ): Promise<void> {
+    const { transport, log } = this.options;
+    const text = readFileSync(file, "utf8");
+    const before = this.definitions.get(file);
+    if (text === before) return;
+    try {
+      await applyDefinitions(file, transport, discovery, warned);
+      this.definitions.set(file, text);
+      if (before !== undefined) log.info({ file: relative(process.cwd(), file) }, "definition applied again");
+    } catch (error) {
+      if (!(error instanceof WatchfireError)) throw error;
+      this.once(error.message, (text) => log.warn({ error: text }, "definition not applied"));
     }
   }
 

@@ -48,9 +48,8 @@ interface SampleReport {
 }
 
 /**
- * Applies the samples next to the manifests, in the order of their documents and after the definitions in the same folder, so
- * that a new user sees a function run without typing anything. Only used with the embedded cluster; each sample is applied once,
- * as recorded.
+ * Applies the samples next to the manifests, in the order of their documents, so that a new user sees a function run without
+ * typing anything. Only used with the embedded cluster, after the definitions; each sample is applied once, as recorded.
  */
 export async function applySamples(
   manifestFiles: readonly string[],
@@ -65,7 +64,6 @@ export async function applySamples(
   for (const sample of samples) {
     try {
       if (!record.has(sample)) {
-        await applyDefinitions(sample, transport, discovery, warned);
         for (const each of readSamples(sample)) await apply(each, transport, discovery, warned);
         record.add(sample);
       } else if (await isGone(sample, transport, discovery)) gone.push(sample);
@@ -78,7 +76,7 @@ export async function applySamples(
 }
 
 /**
- * Applies the samples next to the manifests again, with an annotation holding the time (`stamp`), so that each causes a change or
+ * Applies the definitions next to the manifests, and then the samples again, with an annotation holding the time (`stamp`), so that each causes a change or
  * recreates an object. Returns the objects' names.
  * @throws WatchfireError WF_DEV_SAMPLE
  */
@@ -89,6 +87,7 @@ export async function emitSamples(
   stamp: string,
   warned: Warned,
 ): Promise<string[]> {
+  for (const file of definitionsBeside(manifestFiles)) await applyDefinitions(file, transport, discovery, warned);
   const samples = samplesBeside(manifestFiles).flatMap(readSamples);
   return emitObjects(samples, transport, discovery, stamp, warned);
 }
@@ -132,8 +131,7 @@ async function isGone(file: string, transport: KubeTransport, discovery: Discove
 }
 
 /**
- * Applies the CustomResourceDefinitions in the folder of a file, and waits until their kinds are served. Default of `warned`:
- * warnings are ignored.
+ * Applies the CustomResourceDefinitions of a file, and waits until their kinds are served. Default of `warned`: warnings are ignored.
  * @throws WatchfireError WF_DEV_SAMPLE
  */
 export async function applyDefinitions(
@@ -142,11 +140,9 @@ export async function applyDefinitions(
   discovery: Discovery,
   warned: Warned = unheard,
 ): Promise<void> {
-  for (const definitions of definitionsBeside(file)) {
-    for (const each of readSamples(definitions)) {
-      await apply(each, transport, discovery, warned);
-      await untilServed(each, transport, discovery);
-    }
+  for (const each of readSamples(file)) {
+    await apply(each, transport, discovery, warned);
+    await untilServed(each, transport, discovery);
   }
 }
 
@@ -183,14 +179,14 @@ async function isListed(resource: Resource, transport: KubeTransport): Promise<b
   }
 }
 
-/** Returns the other files of a folder that contain only CustomResourceDefinitions. */
-function definitionsBeside(file: string): string[] {
-  const folder = dirname(file);
-  return readdirSync(folder)
-    .filter((name) => /\.ya?ml$/.test(name) && name !== sampleFile)
-    .map((name) => join(folder, name))
-    .filter((file) => declaresOnly(file, definitionKind));
-}
+/** Returns the files next to the manifests that contain only CustomResourceDefinitions. */
+export const definitionsBeside = (manifestFiles: readonly string[]): string[] =>
+  [...new Set(manifestFiles.map((file) => dirname(file)))].filter(existsSync).flatMap((folder) =>
+    readdirSync(folder)
+      .filter((name) => /\.ya?ml$/.test(name) && name !== sampleFile)
+      .map((name) => join(folder, name))
+      .filter((file) => declaresOnly(file, definitionKind)),
+  );
 
 async function apply(
   { object, fault }: SampleObject,

@@ -38,7 +38,7 @@ export const permissionSchema = z.strictObject({
   resourceNames: list(z.string().regex(objectName, { error: "expected an object's name" }))
     .optional()
     .describe(
-      "Only objects with these names. Such a rule allows a list only with fieldSelector metadata.name=NAME, and does not allow create.",
+      "Only objects with these names. Such a rule allows a list only with fieldSelector metadata.name=NAME, and create only by apply or update, not by kube.create.",
     ),
   namespaces: list(z.string().regex(dnsLabel, { error: "expected a namespace's name" }))
     .optional()

@@ -1,5 +1,4 @@
 import { functionAccount } from "../access/account.ts";
-import { grantableVerbs } from "../access/grants.ts";
 import { clean } from "../base/wording.ts";
 import type { FunctionManifest, NamespaceScope, Permission, Selection } from "../manifest/function.ts";
 import { scheduleText } from "../manifest/schedule.ts";
@@ -80,8 +79,7 @@ const placeWords = (namespaces: readonly string[] | undefined): string => {
 
 function permissionWords(permission: Permission, among: readonly string[]): string[] {
   const { apiGroups, resources, verbs, resourceNames, namespaces } = permission;
-  const own = among.filter((verb) => verbs.includes("*") || verbs.includes(verb));
-  const granted = grantableVerbs(permission, own);
+  const granted = among.filter((verb) => verbs.includes("*") || verbs.includes(verb));
   if (granted.length === 0) return [];
   const what = apiGroups.flatMap((group) => resources.map((resource) => resourceWords(resource, group)));
   const names = resourceNames ? ` named ${resourceNames.join(", ")}` : "";

@@ -17,7 +17,7 @@ function needsOf(method: string): readonly CallPermission[] {
 
 /**
  * Returns a warning for each request of a handler's literal calls that no permission could grant, with the rule to add. Names are
- * not compared, and namespaces only where the call names one. Unknown kinds are not checked.
+ * not compared, except that a rule with names grants no `create`, and namespaces only where the call names one. Unknown kinds are not checked.
  */
 export function callWarnings(
   { name, handler, permissions }: Pick<FunctionManifest, "name" | "handler" | "permissions">,
@@ -31,9 +31,12 @@ export function callWarnings(
     const where = facts.namespaced && namespace !== undefined ? { namespace } : {};
     for (const needs of needsOf(method)) {
       const demand = { group: splitApiVersion(apiVersion).group, resource: facts.plural, ...needs, ...where };
-      const isGranted = permissions.some(({ resourceNames: _, namespaces, ...rule }) =>
-        grants("namespace" in where && namespaces ? { ...rule, namespaces } : rule, demand),
-      );
+      // A create sends no name to the API server's authorizer, so no rule with names grants it.
+      const isUnnamed = needs.verb === "create" && needs.subresource === undefined;
+      const isGranted = permissions.some(({ resourceNames, namespaces, ...rule }) => {
+        if (isUnnamed && resourceNames) return false;
+        return grants("namespace" in where && namespaces ? { ...rule, namespaces } : rule, demand);
+      });
       const rule = missingRule(demand);
       if (isGranted || warnings.has(rule)) continue;
       const what = `kube.${method} needs a permission that ${name} does not have: ${describeDemand(demand)}`;

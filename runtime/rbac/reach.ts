@@ -1,4 +1,3 @@
-import { grantableVerbs } from "../access/grants.ts";
 import { OwnObjects } from "../access/own-objects.ts";
 import type { FunctionManifest, Permission } from "../manifest/function.ts";
 import type { RuleFault } from "../manifest/rule-fault.ts";
@@ -53,12 +52,11 @@ export function reachWarnings(
 export function reachOf(permission: Permission, runtime: ReachOptions): Reached[] {
   const own = new OwnObjects({ namespace: runtime.namespace ?? "", account: runtime.account });
   return powers.flatMap((power) => {
-    const { apiGroups, resourceNames, namespaces } = permission;
+    const { apiGroups, namespaces } = permission;
     if (!has(apiGroups, power.group) || !isThere(power, namespaces, runtime.namespace)) return [];
     if (!isNamed(power, permission, runtime.namespace, own)) return [];
     const resources = power.resources.filter((resource) => hasResource(permission.resources, resource));
-    const given = power.verbs.filter((verb) => has(permission.verbs, verb));
-    const verbs = grantableVerbs({ resources, resourceNames }, given);
+    const verbs = power.verbs.filter((verb) => has(permission.verbs, verb));
     if (verbs.length === 0 || resources.length === 0) return [];
     return [{ power, words: `${verbs.join(", ")} of ${resources.join(", ")} reaches ${power.reached}` }];
   });

@@ -1,5 +1,4 @@
 import { functionAccount } from "../access/account.ts";
-import { grantableVerbs } from "../access/grants.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { showPath } from "../document/path.ts";
 import type { StoreKind } from "../journal/checkpoint.ts";
@@ -162,8 +161,7 @@ function refuseWildcards(manifest: FunctionManifest): void {
 
 /** Expands the verbs of the manifest's own rule; the rest is unchanged. */
 function permissionRules({ apiGroups, resources, resourceNames, namespaces, verbs: given }: Permission): ScopedRule[] {
-  const asked = given.includes("*") ? clientVerbs : given;
-  const verbs = grantableVerbs({ resources, resourceNames }, asked);
+  const verbs = given.includes("*") ? clientVerbs : given;
   const rule = { apiGroups, resources, verbs, ...(resourceNames && { resourceNames }) };
   const emits = resources.includes("events") && verbs.includes("create");
   const event = emits && apiGroups.some((group) => group === "" || group === "events.k8s.io");

@@ -1,6 +1,30 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { compile } from "json-schema-to-typescript";
 import { kindSchema } from "./compiled-schema.ts";
-import type { Definition } from "./definition.ts";
+import { type Definition, readDefinitions } from "./definition.ts";
+
+/** Beginning of each file of types. */
+const madeBy = "// Made by `watchfire types`";
+
+/**
+ * Rewrites the files of types in `folder` that `watchfire types` made from definitions of these files, and that are out of date. Creates
+ * none. Returns whether it wrote one.
+ * @throws WatchfireError WF_TYPES_DEFINITION, and what the file system throws
+ */
+export async function refreshDeclarations(folder: string, files: readonly string[]): Promise<boolean> {
+  let wrote = false;
+  for (const definition of files.flatMap(readDefinitions)) {
+    const file = join(folder, `${definition.metadata.name}.ts`);
+    if (!existsSync(file)) continue;
+    const before = readFileSync(file, "utf8");
+    const text = await declaration(definition);
+    if (text === before || !before.startsWith(madeBy)) continue;
+    writeFileSync(file, text);
+    wrote = true;
+  }
+  return wrote;
+}
 
 /** Returns the name of a kind's type, in the style of the SDK's built-in types: `V1Shop`. A `-` becomes `_`. */
 const typeName = (version: string, kind: string): string =>
@@ -27,7 +51,7 @@ export async function declaration({ metadata, spec }: Definition): Promise<strin
     }),
   );
   return [
-    `// Made by \`watchfire types\` from the CustomResourceDefinition ${metadata.name}: change that, and make it again.`,
+    `${madeBy} from the CustomResourceDefinition ${metadata.name}: change that, and make it again.`,
     'import type { ObjectMeta } from "@watchfire/sdk";',
     "",
     ...interfaces,

@@ -68,11 +68,13 @@ describe("a grant", () => {
     expect(grants(permission, asked)).toBe(expected);
   });
 
-  it("by name holds for no list and no plain create", () => {
+  it("by name holds for no list and no POST, and for the creation of that name by an apply or a PUT", () => {
     const { name: _name, ...unnamed } = demand();
     const byName = rule({ resourceNames: ["x"], verbs: ["*"] });
     expect(grants(byName, { ...unnamed, verb: "list" })).toBe(false);
     expect(grants(byName, { ...unnamed, verb: "create" })).toBe(false);
+    expect(grants(byName, { ...unnamed, verb: "create", name: "x" })).toBe(true);
+    expect(grants(byName, { ...unnamed, verb: "create", name: "y" })).toBe(false);
   });
 
   it("in namespaces holds for nothing that lies in none: cluster-scoped objects, and all namespaces at once", () => {
@@ -107,14 +109,12 @@ describe("a grant", () => {
       fc.property(demands, (asked) => {
         const [missing] = parse(missingRule(asked)) as unknown[];
         const permission = permissionSchema.parse(missing) as Permission;
-        const { name: _name, ...unnamed } = asked;
-        const isPlainCreate = asked.verb === "create" && asked.subresource === undefined;
-        expect(grants(permission, isPlainCreate ? unnamed : asked)).toBe(true);
+        expect(grants(permission, asked)).toBe(true);
         for (const other of ["get", "delete"] as const) {
           if (other !== asked.verb) expect(grants(permission, { ...asked, verb: other })).toBe(false);
         }
         if (asked.namespace) expect(grants(permission, { ...asked, namespace: "other" })).toBe(false);
-        if (asked.name && !isPlainCreate) expect(grants(permission, { ...asked, name: "z" })).toBe(false);
+        if (asked.name) expect(grants(permission, { ...asked, name: "z" })).toBe(false);
       }),
     );
   });

@@ -261,7 +261,7 @@ describe("a write that could create", () => {
     const { call, received } = await accessTo({ manifest: mayPatch, script: () => undefined });
     expect(errorOf(await call("kube.apply", { object }))).toMatchObject({
       type: "ForbiddenError",
-      details: { refusedBy: "runtime", missingRule: expect.stringContaining("verbs: [create]") },
+      details: { refusedBy: "runtime", missingRule: expect.stringContaining("verbs: [create], resourceNames: [") },
     });
     expect(errorOf(await call("kube.update", { object })).type).toBe("NotFoundError");
     expect(received.map(({ method }) => method)).toEqual(["GET", "GET"]);
@@ -273,6 +273,16 @@ describe("a write that could create", () => {
     expect(errorOf(await call("kube.apply", { object: bare })).type).toBe("ForbiddenError");
     expect(errorOf(await call("kube.update", { object: bare })).type).toBe("NotFoundError");
     expect(received.map(({ method }) => method)).toEqual(["GET", "GET"]);
+  });
+
+  it("is refused by the API server with the rule to create, and not with the one that the manifest has", async () => {
+    const { name, namespace } = object.metadata;
+    const message = `configmaps ${JSON.stringify(name)} is forbidden: User "u" cannot create resource "configmaps" in API group ""`;
+    const body = { kind: "Status", reason: "Forbidden", message };
+    const mayCreate = { permissions: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["create", "patch"] }] };
+    const { call } = await accessTo({ manifest: mayCreate, script: () => ({ status: 403, body }) });
+    const missingRule = `- { apiGroups: [""], resources: [configmaps], verbs: [create], resourceNames: [${name}], namespaces: [${namespace}] }`;
+    expect(errorOf(await call("kube.apply", { object })).details).toEqual({ refusedBy: "apiserver", missingRule });
   });
 
   it("goes out as it is where the object carries its uid already", async () => {

@@ -1,6 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { Client, patchType } from "../target/client.ts";
+import { accessOf } from "../target/kubeconfig.ts";
 import { typedProject } from "../tools/typed-project.ts";
 import { until } from "../tools/until.ts";
 import { manifest, Session, write } from "./session.ts";
@@ -72,6 +74,66 @@ test("`dev` rewrites a function.d.ts when it starts and when the manifest change
   expect(existsSync(join(folder, "functions/other/function.d.ts"))).toBe(false);
   dev.signal("SIGINT");
   expect(await dev.end()).toBe(0);
+});
+
+test("`dev` applies an edited definition again, while it runs and at its next start, and rewrites its types", async () => {
+  const definition = (field: string) =>
+    JSON.stringify({
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "CustomResourceDefinition",
+      metadata: { name: "sites.web.example" },
+      spec: {
+        ...{ group: "web.example", scope: "Namespaced", names: { kind: "Site", plural: "sites" } },
+        versions: [
+          {
+            ...{ name: "v1", served: true, storage: true },
+            schema: {
+              openAPIV3Schema: {
+                type: "object",
+                properties: { spec: { type: "object", properties: { [field]: { type: "string" } } } },
+              },
+            },
+          },
+        ],
+      },
+    });
+  const folder = typedProject({
+    "functions/site/function.yaml": manifest("site", "", "{ apiVersion: web.example/v1, kind: Site }"),
+    "functions/site/handler.ts": `export default (event: any, ctx: any) => ctx.log.info("has " + Object.keys(event.object.spec));`,
+    "functions/site/crd.yaml": definition("url"),
+    "types/sites.web.example.ts": "// Made by `watchfire types`, long ago",
+  });
+  const types = () => readFileSync(join(folder, "types/sites.web.example.ts"), "utf8");
+  /** Applies an object with the field as soon as the definition has it. */
+  const apply = async (field: string) => {
+    const object = { apiVersion: "web.example/v1", kind: "Site", metadata: { name: "a" }, spec: { [field]: "x" } };
+    const body = JSON.stringify(object);
+    const query = { fieldManager: "me", force: true };
+    const path = "/apis/web.example/v1/namespaces/default/sites/a";
+    const client = new Client(await accessOf(join(folder, ".watchfire/kubeconfig")));
+    await until(`${field} is a field`, 60_000, async () => {
+      return (await client.reply("PATCH", path, { query, body, type: patchType.apply })).status < 300;
+    });
+  };
+  const dev = new Session(["dev"], {}, folder);
+  await dev.says(/ready in/);
+  await apply("url");
+  await dev.says(/site {2}has url/);
+  await until("the types are fresh", 60_000, async () => types().includes("url?: string"));
+  write(join(folder, "functions/site/crd.yaml"), definition("tone"));
+  await dev.says(/definition applied again .*functions\/site\/crd\.yaml/);
+  await apply("tone");
+  await dev.says(/site {2}has tone/);
+  await until("the types are fresh again", 60_000, async () => types().includes("tone?: string"));
+  dev.signal("SIGINT");
+  expect(await dev.end()).toBe(0);
+  write(join(folder, "functions/site/crd.yaml"), definition("size"));
+  const next = new Session(["dev"], {}, folder);
+  await next.says(/ready in/);
+  await apply("size");
+  await next.says(/site {2}has size/);
+  next.signal("SIGINT");
+  expect(await next.end()).toBe(0);
 });
 
 test("a compiler that is at work ends with `dev`", async () => {

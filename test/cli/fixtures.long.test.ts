@@ -58,6 +58,29 @@ describe("watchfire test", () => {
     expect(await run(functions, "greet")).toMatchObject({ stdout: "5 passed, 0 failed\n", stderr: "", status: 0 });
   });
 
+  test("keeps the objects of a fixture whose owners have other uids in the cluster, and the event's", async () => {
+    const functions = join(folderOf({}), "functions");
+    const owned = (name: string, owner: string) => ({
+      ...{ apiVersion: "v1", kind: "ConfigMap" },
+      metadata: { name, namespace: "demo", ownerReferences: [{ ...shop, name: owner, uid: `uid-of-${owner}` }] },
+    });
+    const shop = { apiVersion: "v1", kind: "ConfigMap" };
+    const work = `export default async (event, { kube }) => {
+      const ref = { apiVersion: "v1", kind: "ConfigMap", namespace: "demo" };
+      const seen = (await kube.list(ref)).items.map(({ metadata }) => metadata.name).filter((name) => name.length === 1);
+      await kube.patch({ ...ref, name: event.object.metadata.name }, { data: { seen: seen.join() } });
+    };`;
+    define(functions, "greet", work, manifest("greet", spec.replace("[patch]", "[list, patch]")));
+    const root = { ...shop, metadata: { name: "a", namespace: "demo", uid: "uid-of-a" } };
+    const fixture = {
+      event: { type: "Added", object: owned("c", "b") },
+      objects: [owned("b", "a"), root],
+      expect: { calls: [{ call: "kube.patch", patch: { data: { seen: "a,b,c" } } }] },
+    };
+    write(join(functions, "greet/events/owned.json"), JSON.stringify(fixture));
+    expect(await run(functions)).toMatchObject({ stdout: "1 passed, 0 failed\n", stderr: "", status: 0 });
+  });
+
   test("takes a Secret's variable from .env, hides its value in a difference, and warns of one that is nowhere", async () => {
     const functions = project({ "1-local.json": { event: event({}), expect: { calls: [patch] } } });
     const from = (name: string) =>

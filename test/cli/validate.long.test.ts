@@ -293,6 +293,12 @@ test("a literal call without a permission is a warning with the rule to add, and
   expect(first.status).toBe(0);
   define(folder, "f", code, manifest("f", `  permissions:\n    ${secret}\n    ${eviction}`));
   expect(warnings((await validate(folder)).output)).toEqual([]);
+  const create = `export default (_event: unknown, ctx: any) =>
+  ctx.kube.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "x" } });
+`;
+  const named = '- { apiGroups: [""], resources: [configmaps], verbs: [create], resourceNames: [x] }';
+  define(folder, "f", create, manifest("f", `  permissions:\n    ${named}`));
+  expect(warnings((await validate(folder)).output)).toEqual([expect.stringMatching(/kube\.create needs a permission/)]);
 });
 
 test("a misspelt kind of Kubernetes' own is a fault, and a resource a warning, with the near name, where no cluster is asked", async () => {

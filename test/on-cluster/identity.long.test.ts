@@ -247,6 +247,32 @@ test("a function of one object by its name runs with the rights to that object a
   await runtime.hears("hear", "Modified one=3");
 });
 
+test("a function that may create one object by its name applies it under its account where it is missing, and creates no other", async () => {
+  const team = await Team.create(admin);
+  const copy = `{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "copy", namespace: "${team.name}" }, data: { a: "1" } }`;
+  const { runtime } = await installWithRights(team.watch({ fieldSelector: "metadata.name=one" }), {
+    spec: {
+      permissions: [
+        {
+          apiGroups: [""],
+          resources: ["configmaps"],
+          verbs: ["create", "patch"],
+          resourceNames: ["copy"],
+          namespaces: [team.name],
+        },
+      ],
+    },
+    work: `
+      const applied = await ctx.kube.apply(${copy}, { force: true });
+      const error = await ctx.kube.create(${copy}).catch((error) => error);
+      ctx.log.info("told", { line: "applied " + applied.metadata.name + ", then " + error.name });`,
+  });
+  await team.make("one");
+  await runtime.start();
+  await runtime.hears("hear", "applied copy, then ForbiddenError");
+  expect((await admin.get(`${team.path}/copy`)).data).toEqual({ a: "1" });
+});
+
 test("a namespace that is being deleted stops only what lies in it, and the end of its last object is delivered", async () => {
   const [gone, other] = await Promise.all([Team.create(admin), Team.create(admin)]);
   const watch = other.watch({ namespaceSelector: { matchNames: [gone.name, other.name] } });

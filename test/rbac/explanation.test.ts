@@ -53,6 +53,7 @@ describe("the explanation of a function", () => {
       { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "patch"], namespaces: ["x"] },
       { apiGroups: ["apps", ""], resources: ["deployments/scale"], verbs: ["*"], resourceNames: ["web"] },
       { apiGroups: ["*"], resources: ["*"], verbs: ["list"] },
+      { apiGroups: [""], resources: ["secrets"], verbs: ["create", "patch"], resourceNames: ["mine"] },
     ];
     expect(said({ permissions }, "may see, by its calls")).toEqual([
       "get configmaps in namespace x",
@@ -62,6 +63,7 @@ describe("the explanation of a function", () => {
     expect(said({ permissions, triggers: [] }, "may do, by its calls")).toEqual([
       "patch configmaps in namespace x",
       "create, update, patch, delete deployments.apps/scale, deployments/scale named web everywhere",
+      "create, patch secrets named mine everywhere",
     ]);
     expect(said({ triggers: [trigger()] }, "may do, by its calls")).toEqual([
       "write Events about the objects of its triggers",

@@ -74,10 +74,10 @@ describe("a permission", () => {
     expect(warningsOf(rule("", ["secrets"], ["list"], { resourceNames: ["watchfire-checkpoint-0"] }))[0]?.what).toMatch(
       /^list of secrets reaches /,
     );
-    // A rule with names grants no plain create, whose request has no name.
+    // An apply creates by name.
     const create = (resource: string) =>
       warningsOf(rule("", [resource], ["create"], { resourceNames: ["watchfire-0"] })).map(({ what }) => what);
-    expect(create("pods")).toEqual([]);
+    expect(create("pods")).toEqual(["create of pods reaches the runtime's pod, and a pod under any account"]);
     expect(create("pods/exec")).toEqual(["create of pods/exec reaches the inside of the runtime's pod"]);
   });
 

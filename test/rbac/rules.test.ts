@@ -152,12 +152,12 @@ describe("a function's account", () => {
     ]);
   });
 
-  test("all verbs means those of its client, and with names those that RBAC grants by name", () => {
+  test("all verbs means those of its client, with names or without, because an apply that creates is checked by name", () => {
     const rule = { apiGroups: [""], resources: ["configmaps"], verbs: ["*"], namespaces: ["a"] };
     const verbs = (permission: Permission) =>
       functionLines({ permissions: [permission] }).map((line) => line.split(" ")[0]);
     expect(verbs(rule)).toEqual(["create", "delete", "get", "list", "patch", "update"]);
-    expect(verbs({ ...rule, resourceNames: ["x"] })).toEqual(["delete", "get", "list", "patch", "update"]);
+    expect(verbs({ ...rule, resourceNames: ["x"] })).toEqual(["create", "delete", "get", "list", "patch", "update"]);
     const evict = { apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"], resourceNames: ["x"] };
     expect(functionLines({ permissions: [evict] })).toEqual(["create pods/eviction=x @*"]);
   });
@@ -257,7 +257,7 @@ describe("any manifest", () => {
         (["get", "list", "create", "update", "patch", "delete"] as const).flatMap((verb) =>
           ["a", "b", "c", "d", undefined].flatMap((namespace) =>
             (verb === "create" && resource !== "deployments"
-              ? [undefined]
+              ? [undefined, "x", "z"] // a POST has no name; an apply or a PUT has one
               : verb === "list"
                 ? [undefined, "x", "z"]
                 : ["x", "y", "z"]

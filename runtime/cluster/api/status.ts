@@ -30,7 +30,7 @@ export interface Status {
 }
 
 /** A resource as failures name it. */
-interface Named {
+export interface Named {
   group: string;
   plural: string;
 }

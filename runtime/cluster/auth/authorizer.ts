@@ -1,5 +1,6 @@
 import { fieldTerms } from "../api/field-terms.ts";
 import type { RequestInfo } from "../api/request-info.ts";
+import { forbidden, type Named } from "../api/status.ts";
 import { nameFaults } from "../kinds/names.ts";
 import type { Attributes, Rbac } from "./rbac.ts";
 import { mastersGroup, type User } from "./user.ts";
@@ -20,6 +21,15 @@ export class Authorizer {
   refusal(user: User, info: RequestInfo, query: URLSearchParams): string | undefined {
     const wanted = attributesOf(info, query);
     return this.allows(user, wanted) ? undefined : refusal(user, wanted);
+  }
+
+  /**
+   * Throws a 403 if the user may not create the named object. A PUT or an apply that creates needs the right to create as well, and
+   * is checked with the name, which a POST is not (apiserver `endpoints/handlers/create.go`, `withAuthorization`).
+   */
+  admitNew(user: User, { group, plural }: Named, { namespace, name }: { namespace: string; name: string }): void {
+    const wanted = { verb: "create", resource: { group, plural, subresource: "", namespace, name } };
+    if (!this.allows(user, wanted)) throw forbidden({ group, plural }, name, refusal(user, wanted));
   }
 }
 

@@ -31,6 +31,11 @@ export interface ClusterOptions {
   kubeconfig?: string;
   /** Default: the system clock. */
   clock?: Clock;
+  /**
+   * Keeps a new object whose owners do not exist, for objects that are copied from another cluster with its uids. Default: false, such
+   * an object is deleted.
+   */
+  keepOrphans?: boolean;
 }
 
 /** A Kubernetes API server in this process, for development and tests; never for production. */
@@ -67,6 +72,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     registry,
     clock,
     admit: (call, object) => refuseEscalation(authorizer, call, object),
+    admitNew: (call) => authorizer.admitNew(call.user, call.type, call),
   };
   const authenticator = new Authenticator(identity.adminToken, tokens, (user, as) =>
     mayImpersonate(authorizer, user, as),
@@ -79,7 +85,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     other: (...request) => discovery.handle(...request),
     compact: () => store.compact(),
   });
-  const controllers = startControllers(backend, identity.ca);
+  const controllers = startControllers(backend, identity.ca, options.keepOrphans ?? false);
   try {
     seed(backend);
     controllers.settle();

@@ -14,8 +14,9 @@ interface Controllers {
 
 /**
  * Starts the controllers. They process a write after its request is answered, at the latest in the next turn of the event loop.
+ * `keepOrphans`: a new object whose owners do not exist is kept.
  */
-export function startControllers(backend: Backend, ca: string): Controllers {
+export function startControllers(backend: Backend, ca: string, keepOrphans: boolean): Controllers {
   const { store, clock } = backend;
   const definitions = new Definitions(backend);
   const namespaces = new Namespaces(backend, ca);
@@ -24,7 +25,7 @@ export function startControllers(backend: Backend, ca: string): Controllers {
   const garbageQueue = new WorkQueue((place) => collector.reconcile(place), clock);
   const claims = new Claims(backend);
   const claimQueue = new WorkQueue((name) => claims.reconcile(name), clock);
-  const collector = new GarbageCollector(backend, (place) => garbageQueue.add(place));
+  const collector = new GarbageCollector(backend, keepOrphans, (place) => garbageQueue.add(place));
   store.listen((collection, change) => {
     if (collection.id === definitionsCollection) definitionQueue.add(change.key);
     else if (collection.id === "namespaces") namespaceQueue.add(change.key);

@@ -15,11 +15,16 @@ export class GarbageCollector {
   private readonly backend: Backend;
   /** The locations of the dependents, by their owner's uid. */
   private readonly dependents = new Map<string, Set<Place>>();
+  private readonly keepOrphans: boolean;
   private readonly enqueue: (place: Place) => void;
 
-  /** `enqueue` schedules a later call of `reconcile` with the location. */
-  constructor(backend: Backend, enqueue: (place: Place) => void) {
+  /**
+   * @param keepOrphans keeps a written object whose owners do not exist; without effect on dependents of an owner that is deleted
+   * @param enqueue schedules a later call of `reconcile` with the location
+   */
+  constructor(backend: Backend, keepOrphans: boolean, enqueue: (place: Place) => void) {
     this.backend = backend;
+    this.keepOrphans = keepOrphans;
     this.enqueue = enqueue;
     for (const collection of backend.store.all())
       for (const [key, { object }] of collection.current("")) this.index(place(collection.id, key), undefined, object);
@@ -31,7 +36,7 @@ export class GarbageCollector {
     this.index(where, previous?.object, current?.object);
     if (current) {
       const { ownerReferences, deletionTimestamp } = current.object.metadata;
-      if (ownerReferences?.length || deletionTimestamp) this.enqueue(where);
+      if ((ownerReferences?.length && !this.keepOrphans) || deletionTimestamp) this.enqueue(where);
       return;
     }
     for (const dependent of this.dependents.get(previous?.object.metadata.uid ?? "") ?? []) this.enqueue(dependent);

@@ -12,6 +12,8 @@ export interface Backend {
   readonly clock: Clock;
   /** Throws if the user may not write the object, although they may write its kind. */
   readonly admit: (call: Call, object: KubeObject) => void;
+  /** Throws a 403 if the user may not create the object that a PUT or an apply names and that does not exist. */
+  readonly admitNew: (call: Call) => void;
 }
 
 /** Handling of unknown and duplicate fields. */

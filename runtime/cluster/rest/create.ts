@@ -53,6 +53,8 @@ export function prepareNew(call: Call, body: KubeObject): KubeObject {
   admitObject(call, object, undefined);
   admitOverhead(call, object);
   backend.admit(call, object);
+  // A POST names no object in its path, and is authorized already.
+  if (call.name !== "") backend.admitNew(call);
   if (type.warn) call.warnings.push(...type.warn(object));
   return object;
 }
