@@ -36,6 +36,8 @@ const partCharacters = 2 ** 17;
 const rowCharacters = 250;
 /** Maximum bytes without a disk. */
 const mostInMemory = 16 * 2 ** 20;
+/** Redelivered runs of a batch whose earlier attempt is looked for, and those that are remembered. */
+const mostRepeated = 200;
 /** Milliseconds before a run's begin in which its first line may be dated, because it is measured by another clock. */
 const marginMs = 2_000;
 /** Changes that wait for a batch, and those in one answer. */
@@ -110,6 +112,8 @@ export class RunHistory {
   private fault: WatchfireError | undefined;
   private isClosed = false;
   private changed: NewRow[] = [];
+  /** Redelivered runs whose earlier attempt was looked for, by `runKey`. */
+  private readonly repeated = new Set<string>();
 
   constructor(parts: RunHistoryParts) {
     this.parts = parts;
@@ -239,13 +243,16 @@ export class RunHistory {
   private async writeBatch(): Promise<void> {
     if (!this.hasNews) return;
     const isOpen = await this.opened();
-    const { runs, lines } = this.take();
+    const { runs: taken, lines } = this.take();
+    let runs = taken;
     const changes = isOpen || this.isBroken ? this.changed.splice(0) : [];
     if (!isOpen) {
       this.drop(this.isBroken ? "failed" : "full", runs.length + lines.length);
       return;
     }
     if (changes.length > 0) await this.attempt((file) => file.write({ changes }));
+    const again = runs.filter((run) => run.redelivered && run.attempt > 1 && !this.repeated.has(runKey(run)));
+    if (again.length > 0) runs = await this.withInterrupted(runs, again.slice(0, mostRepeated));
     for (const part of partsOf(lines.map(lineRow), runs, (run) => this.rowOf(run))) {
       // Each part is of some milliseconds, and the event loop is free between two of them.
       await this.attempt((file) => file.write(part));
@@ -254,6 +261,23 @@ export class RunHistory {
     if (now - this.expiredAt < expireMs) return;
     const isDone = await this.attempt(async (file) => !(await file.expire(this.oldest)));
     if (isDone) this.expiredAt = now;
+  }
+
+  /**
+   * Adds the attempts that an earlier process has not ended: a process that is killed records nothing.
+   * @param again the redelivered runs among `runs` that may have one
+   */
+  private async withInterrupted(runs: readonly EndedRun[], again: readonly EndedRun[]): Promise<readonly EndedRun[]> {
+    for (const run of again) this.repeated.add(runKey(run));
+    for (const oldest of this.repeated) if (this.repeated.size > mostRepeated) this.repeated.delete(oldest);
+    const listOf = (values: readonly string[]) => values.map(() => "?").join(", ");
+    const [names, ids] = [[...new Set(again.map((run) => run.function))], again.map(({ id }) => id)];
+    const sql = `SELECT function, run FROM runs WHERE function IN (${listOf(names)}) AND run IN (${listOf(ids)})`;
+    const rows = await this.attempt((file) => file.query(sql, [...names, ...ids]));
+    const known = new Set(rows?.map(({ function: name, run }) => runKey({ function: String(name), id: String(run) })));
+    const isFirst = (run: EndedRun) => runs.find((each) => runKey(each) === runKey(run)) === run;
+    const lost = new Set(rows && again.filter((run) => !known.has(runKey(run)) && isFirst(run)));
+    return runs.flatMap((run) => (lost.has(run) ? [interruptedBefore(run), run] : [run]));
   }
 
   private rearm(): void {
@@ -404,6 +428,15 @@ export class RunHistory {
     if (count > 0) this.parts.dropped?.(reason, count);
   }
 }
+
+/** The attempt before a redelivered one, of which no end is on record. When it ended is not known: it is listed at the start of the next one. */
+const interruptedBefore = ({ beganAt, ...run }: EndedRun): EndedRun => ({
+  ...run,
+  attempt: run.attempt - 1,
+  redelivered: false,
+  ...{ receivedAt: undefined, beganAt, endedAt: beganAt, outcome: { type: "interrupted" } },
+  ...{ calls: undefined, trace: undefined, cpuMs: undefined, heapBytes: undefined, body: undefined, oldBody: undefined },
+});
 
 const readLine = ({ number, line }: { readonly [name: string]: SqlValue }): KeptLine => ({
   number: Number(number),

@@ -12,7 +12,7 @@ test("runs and log lines of an earlier process are there after a restart", async
   const clock = new StandingClock();
   const folder = folderOf({});
   const first = historyOf({ folder, clock });
-  first.history.runs.ended.push(endedRun({ outcome: failure, attempt: 2, redelivered: true }));
+  first.history.runs.ended.push(endedRun({ outcome: failure, attempt: 1, redelivered: true }));
   first.history.lines.lines.push({
     number: clock.at * 1000,
     function: "greet",
@@ -27,7 +27,7 @@ test("runs and log lines of an earlier process are there after a restart", async
       object: "team-a/ada",
       kind: "ConfigMap",
       version: "12",
-      attempt: 2,
+      attempt: 1,
       redelivered: true,
       outcome: "failed",
       waited: 20,
@@ -290,4 +290,29 @@ test("lines about changes are there after a restart, newest first, as long as ru
   history.keepChange(clock.at * 1000, "new");
   await history.flush();
   expect(await lines()).toEqual(["new"]);
+});
+
+test("an attempt whose process was killed is on record as interrupted, before the one that repeats it", async () => {
+  const clock = new StandingClock();
+  const folder = folderOf({});
+  const { history } = historyOf({ folder, clock });
+  const attempt = (over: object, name: string) => endedRun({ redelivered: true, ...over }, name);
+  history.runs.ended.push(attempt({ attempt: 1, redelivered: false, outcome: failure }, "known"));
+  await history.flush();
+  history.runs.ended.push(
+    attempt({ attempt: 2, outcome: failure }, "killed"),
+    attempt({ attempt: 2 }, "known"),
+    attempt({ attempt: 1 }, "first"),
+  );
+  await history.flush();
+  history.runs.ended.push(attempt({ attempt: 3 }, "killed"));
+  const found = (await history.find({ limit: 10, id: endedRun({}, "killed").id })).toReversed();
+  expect(found.map((run) => [run.attempt, run.outcome, run.redelivered, run.waited])).toEqual([
+    [1, "interrupted", false, null],
+    [2, "failed", true, 20],
+    [3, "ok", true, 20],
+  ]);
+  expect(found[0]?.at).toBeLessThanOrEqual((found[1]?.at ?? 0) - (found[1]?.took ?? 0));
+  expect(ids(await history.find({ limit: 10, outcome: "interrupted" }))).toEqual(["killed"]);
+  expect(await history.find({ limit: 10 })).toHaveLength(6);
 });

@@ -96,6 +96,10 @@ export function Outcome({ of }: { of: keyof typeof outcomeWords }) {
 export const took = (ms: number): string =>
   ms < 1 ? "< 1 ms" : ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 
+/** How long an attempt took. The end of one whose process was killed is not known. */
+export const tookOf = ({ outcome, durationMs }: { readonly outcome: string; readonly durationMs: number }): string =>
+  outcome === "interrupted" && durationMs === 0 ? "–" : took(durationMs);
+
 export const bytes = (count: number): string =>
   count < 1024
     ? `${count} B`

@@ -1,7 +1,7 @@
 import type { Redeliveries } from "../../../observe/control-api.ts";
 import type { AttemptRow, RunDetail } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
-import { ActionButton, bytes, Code, number, Outcome, Ready, Table, took, When, wideNumber } from "../parts.tsx";
+import { ActionButton, bytes, Code, number, Outcome, Ready, Table, took, tookOf, When, wideNumber } from "../parts.tsx";
 import { valueText } from "../plot.tsx";
 import { Denied, useRights } from "../rights.tsx";
 import { functionHref } from "../route.tsx";
@@ -153,7 +153,7 @@ function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
             <When at={each.at} />
           </td>
           <td class="number wide">{each.waitedMs === undefined ? "–" : took(each.waitedMs)}</td>
-          <td class="number">{took(each.durationMs)}</td>
+          <td class="number">{tookOf(each)}</td>
           <td class="number wide">{each.cpuMs === undefined ? "–" : `${valueText(each.cpuMs)} ms`}</td>
           <td class="number wide" title="The heap of its isolate, when it was last measured">
             {each.heapBytes === undefined ? "–" : bytes(each.heapBytes)}

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { RunRow } from "../../../observe/control-api.ts";
 import type { functionsAnswerSchema, runSearchSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { Filter, Outcome, Ready, Table, took, When, wide, wideNumber } from "../parts.tsx";
+import { Filter, Outcome, Ready, Table, took, tookOf, When, wide, wideNumber } from "../parts.tsx";
 import { functionHref, runHref, setQuery, url } from "../route.tsx";
 
 const outcomes = [
@@ -128,7 +128,7 @@ export function RunTable({ runs, isOfOne = false }: { runs: readonly RunRow[]; i
             {run.kind} {run.object}
           </td>
           <td class="number wide">{run.waitedMs === undefined ? "–" : took(run.waitedMs)}</td>
-          <td class="number wide">{took(run.durationMs)}</td>
+          <td class="number wide">{tookOf(run)}</td>
           <td class="number wide">{run.calls ?? 0}</td>
           <td class="wide cut">{run.error?.split("\n", 1)[0]}</td>
         </tr>
