@@ -162,6 +162,7 @@ test.skipIf("absent" in browser)(
     await page.getByRole("button", { name: "Pause greet" }).click();
     await page.getByText("Greet is paused: its events wait, in order.").waitFor();
     await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Resume greet" }).click();
     await page.getByRole("button", { name: "Pause" }).waitFor();
     expect(await inaccessible(page)).toEqual([]);
 

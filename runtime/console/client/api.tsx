@@ -1,9 +1,12 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
+import type { reasonHeader } from "../../control/access/reason.ts";
 import type { Topic } from "../schemas.ts";
 
 /** The page's half of the session. Each origin has its own, so it is safe from other ports of this machine. */
 const stored = "watchfire-proof";
+
+const reasonName: typeof reasonHeader = "watchfire-reason";
 
 /** Whether this browser is logged in; `undefined` until the first answer. */
 export const loggedIn = signal<boolean | undefined>(undefined);
@@ -13,19 +16,29 @@ export const connected = signal(true);
 const listeners = new Set<(topics: readonly Topic[] | "beat") => void>();
 
 /** The reason that the runtime returned for refusing a request. */
-export class Refusal extends Error {}
+export class Refusal extends Error {
+  /** The code of the fault, if it has one. */
+  readonly code: string | undefined;
+
+  constructor(message: string, code: string | undefined) {
+    super(message);
+    this.code = code;
+  }
+}
 
 async function ask(path: string, init: RequestInit = {}): Promise<Response> {
-  const headers = { "content-type": "application/json", "x-watchfire-proof": localStorage.getItem(stored) ?? "" };
+  const proof = localStorage.getItem(stored) ?? "";
+  const headers = { "content-type": "application/json", "x-watchfire-proof": proof, ...init.headers };
   const response = await fetch(path, { ...init, headers });
   if (response.status === 401) loggedIn.value = false;
   if (response.ok) return response;
   const said = (await response.json().catch(() => ({}))) as {
     error?: string;
-    fault?: { what: string; hint: string };
+    fault?: { code: string; what: string; hint: string };
   };
   throw new Refusal(
     said.fault ? `${said.fault.what}: ${said.fault.hint}` : (said.error ?? `the runtime answered ${response.status}`),
+    said.fault?.code,
   );
 }
 
@@ -42,9 +55,10 @@ function keepDigits(_: string, value: unknown, { source }: { source?: string } =
   return isRounded && /^-?\d+$/.test(source) && rawJSON ? rawJSON(source) : value;
 }
 
-/** Sends a change. */
-export async function post<T>(path: string, body: unknown = {}): Promise<T> {
-  const answer = (await (await ask(path, { method: "POST", body: JSON.stringify(body) })).json()) as T;
+/** Sends a change. `reason`: why, in the caller's words; empty without one. */
+export async function post<T>(path: string, body: unknown = {}, reason = ""): Promise<T> {
+  const headers: Record<string, string> = reason === "" ? {} : { [reasonName]: encodeURIComponent(reason) };
+  const answer = (await (await ask(path, { method: "POST", body: JSON.stringify(body), headers })).json()) as T;
   for (const hear of listeners) hear(["functions", "runs", "sources", "dead-letters"]);
   return answer;
 }

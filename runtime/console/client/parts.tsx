@@ -168,30 +168,54 @@ export function ActionButton(props: {
   );
 }
 
-/** A question before something that cannot be undone. */
+/**
+ * A question before a change, with a field for the reason, which stands in the list of changes. `onYes` takes the reason; empty without one.
+ * Afterwards the focus is where it was, or in the page.
+ */
 export function Confirm(props: {
   title: string;
   children: ComponentChildren;
   yes: string;
   isDangerous?: boolean;
-  onYes: () => void;
+  onYes: (reason: string) => void;
   onNo: () => void;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const [reason, setReason] = useState("");
   useEffect(() => {
     const { current } = dialog;
+    const before = document.activeElement;
     current?.showModal();
-    return () => current?.close();
+    return () => {
+      current?.close();
+      if (before instanceof HTMLElement && before.isConnected && !before.matches(":disabled")) before.focus();
+      else document.getElementById("main")?.focus({ preventScroll: true });
+    };
   }, []);
   return (
     <dialog ref={dialog} aria-labelledby="question" onCancel={props.onNo}>
       <h2 id="question">{props.title}</h2>
       {props.children}
+      <div class="filters">
+        <label>
+          <span>Reason (optional)</span>
+          <input
+            value={reason}
+            maxLength={500}
+            autocomplete="off"
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
+        </label>
+      </div>
       <p class="actions">
         <button type="button" onClick={props.onNo}>
           Cancel
         </button>
-        <button type="button" class={props.isDangerous ? "danger" : "primary"} onClick={props.onYes}>
+        <button
+          type="button"
+          class={props.isDangerous ? "danger" : "primary"}
+          onClick={() => props.onYes(reason.trim())}
+        >
           {props.yes}
         </button>
       </p>

@@ -14,12 +14,15 @@ export const letterCount = (count: number): string => (count === 1 ? "1 dead let
  * Replays dead letters, and returns what became of them.
  * @param progress is called with the number of those that are replayed
  */
-export async function replay(ids: readonly string[], progress: (done: number) => void = () => {}): Promise<string> {
+export async function replay(
+  ids: readonly string[],
+  reason: string,
+  progress: (done: number) => void = () => {},
+): Promise<string> {
   const waiting = new Set<string>();
   for (let start = 0; start < ids.length; start += atOnce) {
-    const answer = await post<z.infer<typeof replayAnswerSchema>>("/api/dead-letters/replay", {
-      ids: ids.slice(start, start + atOnce),
-    });
+    const body = { ids: ids.slice(start, start + atOnce) };
+    const answer = await post<z.infer<typeof replayAnswerSchema>>("/api/dead-letters/replay", body, reason);
     for (const each of answer.waiting) waiting.add(each.function);
     progress(Math.min(ids.length, start + atOnce));
   }
@@ -40,10 +43,10 @@ export function ReplayAll({
   const [isAsking, setAsking] = useState(false);
   const [done, setDone] = useState<{ readonly count: number; readonly of: number }>();
   const all = letterCount(ids.length);
-  const run = async () => {
+  const run = async (reason: string) => {
     setAsking(false);
     setDone({ count: 0, of: ids.length });
-    await act(() => replay(ids, (count) => setDone({ count, of: ids.length })));
+    await act(() => replay(ids, reason, (count) => setDone({ count, of: ids.length })));
     setDone(undefined);
   };
   return (
@@ -65,7 +68,12 @@ export function ReplayAll({
         </span>
       )}
       {isAsking && (
-        <Confirm title={`Replay ${all}?`} yes={`Replay ${all}`} onYes={() => void run()} onNo={() => setAsking(false)}>
+        <Confirm
+          title={`Replay ${all}?`}
+          yes={`Replay ${all}`}
+          onYes={(reason) => void run(reason)}
+          onNo={() => setAsking(false)}
+        >
           <p>
             The handler of {functions.join(", ")} runs again with each event as it was. What fails again becomes a dead
             letter again.

@@ -56,6 +56,15 @@ export function Revisions({ name }: { name: string }) {
   );
 }
 
+export type Change = z.infer<typeof changesAnswerSchema>["changes"][number];
+
+/** The change that paused a function, if it is on record. Without a name, nothing is asked. */
+export function usePause(name: string | undefined): Change | undefined {
+  const path = name === undefined ? undefined : `/api/changes?function=${encodeURIComponent(name)}`;
+  const { data } = useData<z.infer<typeof changesAnswerSchema>>(path, ["functions"]);
+  return data?.changes.find(({ verb, result }) => verb === "pause" && result === "done");
+}
+
 /** The changes that people asked for: of one function, or of all. `limit`: at most so many rows. */
 export function Changes({ name, limit = 20 }: { name?: string; limit?: number }) {
   const query = name === undefined ? "" : `?function=${encodeURIComponent(name)}`;

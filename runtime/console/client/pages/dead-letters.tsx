@@ -36,8 +36,8 @@ export function DeadLettersPage() {
 
 type Action = "replay" | "drop";
 
-async function drop(ids: readonly string[]): Promise<string> {
-  await post("/api/dead-letters/drop", { ids });
+async function drop(ids: readonly string[], reason: string): Promise<string> {
+  await post("/api/dead-letters/drop", { ids }, reason);
   return `${letterCount(ids.length)} ${ids.length === 1 ? "is" : "are"} dropped`;
 }
 
@@ -48,11 +48,11 @@ function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; r
   const empty = chosen.filter(({ bodyDropped }) => bodyDropped).length;
   const toggle = (id: string) =>
     setSelected(new Set(selected.has(id) ? [...selected].filter((each) => each !== id) : [...selected, id]));
-  const run = (action: Action) => {
+  const run = (action: Action, reason: string) => {
     setAsked(undefined);
     void act(async () => {
       const ids = chosen.map(({ id }) => id);
-      const said = action === "replay" ? await replay(ids) : await drop(ids);
+      const said = action === "replay" ? await replay(ids, reason) : await drop(ids, reason);
       setSelected(new Set());
       return said;
     });
@@ -85,7 +85,12 @@ function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; r
         <Denied of={rights} />
       </p>
       {asked !== undefined && (
-        <Question action={asked} chosen={chosen} onYes={() => run(asked)} onNo={() => setAsked(undefined)} />
+        <Question
+          action={asked}
+          chosen={chosen}
+          onYes={(reason) => run(asked, reason)}
+          onNo={() => setAsked(undefined)}
+        />
       )}
       <Table
         caption="Dead letters"
@@ -146,7 +151,7 @@ function Question({
 }: {
   action: Action;
   chosen: readonly DeadLetterRow[];
-  onYes: () => void;
+  onYes: (reason: string) => void;
   onNo: () => void;
 }) {
   const names = [...new Set(chosen.map((letter) => letter.function))].sort().join(", ");

@@ -1,8 +1,8 @@
-import type { Redeliveries } from "../../../observe/control-api.ts";
 import type { AttemptRow, RunDetail } from "../../schemas.ts";
-import { post, useData } from "../api.tsx";
-import { ActionButton, bytes, Code, number, Outcome, Ready, Table, took, tookOf, When, wideNumber } from "../parts.tsx";
+import { useData } from "../api.tsx";
+import { bytes, Code, number, Outcome, Ready, Table, took, tookOf, When, wideNumber } from "../parts.tsx";
 import { valueText } from "../plot.tsx";
+import { RedeliverRun } from "../redeliver.tsx";
 import { Denied, useRights } from "../rights.tsx";
 import { functionHref } from "../route.tsx";
 import { ReceivedEvent } from "../run-event.tsx";
@@ -13,10 +13,6 @@ export function RunPage({ id, name }: { id: string; name: string }) {
   const loaded = useData<RunDetail>(path, ["runs", "dead-letters"]);
   const rights = useRights(name);
   const [first] = loaded.data?.attempts ?? [];
-  const redeliver = async () => {
-    const { queued } = await post<Redeliveries>(`/api/functions/${encodeURIComponent(name)}/redeliver`, { run: id });
-    return queued === 0 ? "nothing was delivered again" : "the event is delivered again";
-  };
   return (
     <>
       <h1>Run</h1>
@@ -34,9 +30,7 @@ export function RunPage({ id, name }: { id: string; name: string }) {
           <>
             {elsewhere !== undefined && <p class="notice warn">This is of the shards here alone: {elsewhere}.</p>}
             <p class="actions">
-              <ActionButton action={redeliver} disabled={!rights.mayWrite}>
-                Redeliver
-              </ActionButton>
+              <RedeliverRun id={id} name={name} of={first} letter={deadLetter} rights={rights} />
               {deadLetter !== undefined && (
                 <a class="button" href={`/dead-letters?function=${encodeURIComponent(name)}&show=${deadLetter}`}>
                   Its dead letter {deadLetter}

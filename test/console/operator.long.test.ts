@@ -1,0 +1,111 @@
+// What an operator does in a browser, over a console whose runtime is a stub.
+import { join } from "node:path";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { afterAll, expect, onTestFinished, test } from "vitest";
+import { WatchfireError } from "../../runtime/base/errors.ts";
+import { tokenCaller } from "../../runtime/control/access/caller.ts";
+import { startBrowser } from "./browser.ts";
+import { servedConsole } from "./served.ts";
+
+const browser = await startBrowser();
+if ("absent" in browser) process.stderr.write(`${browser.absent}\n`);
+afterAll(() => ("absent" in browser ? undefined : browser.close()));
+
+/** A page that is logged in. */
+async function open(options: Parameters<typeof servedConsole>[0] = {}) {
+  if ("absent" in browser) throw new Error(browser.absent);
+  const served = await servedConsole({ ...options, isWhole: true });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  await page.goto(`${served.origin}/login#${served.access.newCode(tokenCaller)}`);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  const button = (name: string | RegExp) => page.getByRole("button", { name, exact: true });
+  return { ...served, page, button };
+}
+
+/** Expects no fault of axe, and no part that is wider than the page, in both themes and widths. Saves pictures in the folder SCREENSHOTS. */
+async function looksRight(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS;
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      const { violations } = (await page.evaluate(`${axe.source}; axe.run()`)) as axe.AxeResults;
+      const faults = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+      expect(faults, `${name}, ${colorScheme}, ${width}`).toEqual([]);
+      expect(await page.evaluate("document.documentElement.scrollWidth"), `${name}, ${width}`).toBeLessThanOrEqual(
+        width,
+      );
+      if (folder) await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${width}.png`), fullPage: true });
+    }
+  }
+}
+
+const slow = { timeout: 180_000 };
+
+test.skipIf("absent" in browser)(
+  "a pause and its end are asked for with a reason, and the end shows who paused it, and why",
+  slow,
+  async () => {
+    const pause = { at: "2026-01-01T00:00:03.000Z", who: "nadia", verb: "pause", function: "greet", result: "done" };
+    const operations = { resume: async (name: string) => ({ changed: true, says: `${name} runs again` }) };
+    const over = { paused: "command" } as const;
+    const changes = [{ ...pause, reason: "the mail provider is down" }];
+    const { page, button, origin, audit, reports } = await open({ operations, changes, over });
+    await page.goto(`${origin}/functions/greet`);
+    await page.getByText(/^Paused at .* by nadia: The mail provider is down\.$/).waitFor();
+    await button("Resume").click();
+    await page
+      .getByRole("dialog")
+      .getByText(/by nadia: The mail provider is down/)
+      .waitFor();
+    await looksRight(page, "resume");
+    await page.keyboard.press("Escape");
+    expect(audit.filter(({ verb }) => verb === "resume")).toEqual([]);
+    await button("Resume").click();
+    await page.getByLabel("Reason (optional)").fill("löst, 100 %");
+    await button("Resume greet").click();
+    await page.getByText("Greet runs again.").waitFor();
+    expect(audit.at(-1)).toMatchObject({ verb: "resume", function: "greet", reason: "löst, 100 %" });
+    const [report] = reports;
+    if (report) reports[0] = { ...report, paused: undefined } as never;
+    await page.reload();
+    await button("Pause").click();
+    await page.getByLabel("Reason (optional)").fill("a mend");
+    await button("Pause greet").click();
+    await page.getByText("Greet is paused.").waitFor();
+    expect(audit.at(-1)).toMatchObject({ verb: "pause", reason: "a mend" });
+  },
+);
+
+test.skipIf("absent" in browser)(
+  "a run is redelivered after a question, and one whose object has changed leads to the question about the present state",
+  slow,
+  async () => {
+    const asked: unknown[] = [];
+    const redeliver = async (_: string, question: object) => {
+      asked.push(question);
+      if (!("run" in question)) return { queued: 1, skipped: [] };
+      throw new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", {
+        what: "the object has changed since",
+        hint: "ask anew",
+      });
+    };
+    const { page, button, origin, audit } = await open({ operations: { redeliver } });
+    await page.goto(`${origin}/runs/${encodeURIComponent("u/12/Added")}?function=greet`);
+    await button("Redeliver").click();
+    await page.getByRole("dialog").getByText("its dead letter 1").waitFor();
+    await looksRight(page, "redeliver-run");
+    expect(asked).toEqual([]);
+    await page.getByLabel("Reason (optional)").fill("try again");
+    await button("Redeliver the event").click();
+    await page.getByRole("dialog").getByText("ConfigMap default/ada as it is now").waitFor();
+    await button("Redeliver the present state").click();
+    await page.getByText("The event is delivered again.").waitFor();
+    expect(asked).toEqual([{ run: "u/12/Added" }, { object: { namespace: "default", name: "ada" } }]);
+    expect(audit.filter(({ verb }) => verb === "redeliver")[0]).toMatchObject({ reason: "try again" });
+  },
+);
