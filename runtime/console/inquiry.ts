@@ -319,12 +319,12 @@ export class Inquiry {
     letters: Map<string, DeadLetterSummary>,
   ): Promise<Occurrence[]> {
     const runs = await history.find({ outcome: "any-failure", limit: mostFailures });
-    return runs.map(({ function: name, run, at, object, detail: { error } }) => {
+    return runs.map(({ function: name, run, at, object, detail: { error, frame } }) => {
       const key = eventKey(name, run);
       // The newest attempt comes first: it is the one that was given up.
       const letter = letters.get(key);
       letters.delete(key);
-      if (letter) return occurrenceOf(letter);
+      if (letter) return { ...occurrenceOf(letter), frame };
       const { message = "", stack } = error ?? {};
       return {
         function: name,
@@ -334,6 +334,7 @@ export class Inquiry {
         message,
         object,
         stack,
+        frame,
       };
     });
   }

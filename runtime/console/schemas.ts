@@ -173,6 +173,8 @@ const runErrorSchema = z.object({
   stack: z.string(),
   /** The lines around the place in the author's file. */
   frame: z.string().optional(),
+  /** The code at that place has changed since. */
+  codeChanged: z.boolean().optional(),
 });
 export type RunError = z.infer<typeof runErrorSchema>;
 
@@ -320,8 +322,13 @@ const errorGroupSchema = z.object({
   message: z.string(),
   /** The topmost frame in the author's files. */
   place: z.string().optional(),
+  /** The lines around that place, as they were when it failed, if that is on record. */
   frame: z.string().optional(),
+  /** The code at that place has changed since. */
+  codeChanged: z.boolean().optional(),
   functions: z.array(z.string()),
+  /** The number of different objects, and the names of those that failed last, at most 10. */
+  objects: z.object({ count: z.number(), names: z.array(z.string()) }),
   count: z.number(),
   firstSeen: z.string(),
   lastSeen: z.string(),
@@ -341,6 +348,8 @@ export const errorDetailSchema = z.object({
       /** ISO 8601. */
       at: z.string(),
       message: z.string(),
+      /** `namespace/name`, or only the name. */
+      object: z.string().optional(),
       /** The id of its dead letter, if that can be replayed. */
       deadLetter: z.string().optional(),
     }),

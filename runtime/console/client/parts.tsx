@@ -196,7 +196,7 @@ export function Confirm(props: {
     <dialog ref={dialog} aria-labelledby="question" onCancel={props.onNo}>
       <h2 id="question">{props.title}</h2>
       {props.children}
-      <div class="filters">
+      <div class="filters reason">
         <label>
           <span>Reason (optional)</span>
           <input

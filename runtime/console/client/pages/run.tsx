@@ -6,7 +6,9 @@ import { RedeliverRun } from "../redeliver.tsx";
 import { Denied, useRights } from "../rights.tsx";
 import { functionHref } from "../route.tsx";
 import { ReceivedEvent } from "../run-event.tsx";
+import { deliveriesOf } from "../run-spans.ts";
 import { Timeline } from "../run-timeline.tsx";
+import { Frame } from "./errors.tsx";
 
 export function RunPage({ id, name }: { id: string; name: string }) {
   const path = `/api/runs/${encodeURIComponent(id)}?function=${encodeURIComponent(name)}`;
@@ -39,15 +41,21 @@ export function RunPage({ id, name }: { id: string; name: string }) {
               <Denied of={rights} />
             </p>
             <Attempts attempts={attempts} />
-            <Timeline attempts={attempts} />
+            {deliveriesOf(attempts).map((delivery, index, all) => (
+              <Timeline
+                key={delivery[0]?.at}
+                attempts={delivery}
+                of={all.length === 1 ? "" : index === 0 ? ", first delivery" : ", delivered again"}
+              />
+            ))}
             <Calls attempts={attempts} />
             {error && (
               <section aria-labelledby="error">
-                <h2 id="error">Error</h2>
+                <h2 id="error">{attempts.at(-1)?.outcome === "ok" ? "The error before it went well" : "Error"}</h2>
                 <p class="message">
                   <strong>{error.code ?? error.name}</strong>: {error.message}
                 </p>
-                {error.frame !== undefined && <Code label="The line that failed">{error.frame}</Code>}
+                <Frame of={error} label="The line that failed" />
                 {error.stack !== "" && (
                   <details open={error.frame === undefined}>
                     <summary>Stack</summary>
@@ -135,6 +143,11 @@ function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
   if (attempts.length === 0) {
     return <p class="quiet">No attempt of it is on record: it waits, or it is older than the history.</p>;
   }
+  const again = new Set(
+    deliveriesOf(attempts)
+      .slice(1)
+      .map(([first]) => first),
+  );
   return (
     <Table caption="Attempts" heads={attemptHeads}>
       {attempts.map((each) => (
@@ -142,6 +155,7 @@ function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
           <td class="number">{each.attempt}</td>
           <td>
             <Outcome of={each.outcome} />
+            {again.has(each) && <span class="quiet whole"> delivered again</span>}
           </td>
           <td>
             <When at={each.at} />
