@@ -44,6 +44,14 @@ async function looksRight(page: Page, name: string): Promise<void> {
   }
 }
 
+const words = ["pause", "resume", "replay"];
+/** Changes on record, newest first. */
+const changesOf = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({
+    at: new Date(Date.parse("2026-01-01T00:00:00Z") - n * 60_000).toISOString(),
+    ...{ who: "nadia", verb: words[n % 3] ?? "", function: "greet", reason: `reason ${n}`, result: "done" },
+  }));
+
 const slow = { timeout: 180_000 };
 
 test.skipIf("absent" in browser)(
@@ -107,5 +115,35 @@ test.skipIf("absent" in browser)(
     await page.getByText("The event is delivered again.").waitFor();
     expect(asked).toEqual([{ run: "u/12/Added" }, { object: { namespace: "default", name: "ada" } }]);
     expect(audit.filter(({ verb }) => verb === "redeliver")[0]).toMatchObject({ reason: "try again" });
+  },
+);
+
+test.skipIf("absent" in browser)(
+  "the overview leads to all changes, and on a phone every column of a table is in its rows",
+  slow,
+  async () => {
+    const { page, button, origin } = await open({ changes: changesOf(25) });
+    await page.goto(origin);
+    const changes = page.getByRole("table", { name: "Who changed what" });
+    await changes.getByText("reason 9").waitFor();
+    expect(await changes.getByText("reason 10").count()).toBe(0);
+    await button("Show all 25 changes").click();
+    await changes.getByText("reason 24").waitFor();
+    expect(page.url()).toContain("changes=all");
+    await looksRight(page, "overview");
+    await page.setViewportSize({ width: 390, height: 800 });
+    const seen = (head: string, text: string) =>
+      page.locator(`td[data-head="${head}"]`, { hasText: text }).first().waitFor({ state: "visible" });
+    await seen("Why", "reason 24");
+    await seen("Oldest", "–");
+    await page.goto(`${origin}/dead-letters`);
+    await seen("Error", "TypeError: no 1");
+    await seen("Attempts", "2");
+    await looksRight(page, "dead-letters");
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.goto(`${origin}/runs`);
+    await seen("Took", "3 ms");
+    await seen("Error", "TypeError: no 1");
+    await looksRight(page, "runs");
   },
 );

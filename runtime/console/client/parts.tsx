@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Loaded } from "./api.tsx";
 import { Refusal } from "./api.tsx";
 
@@ -23,7 +23,10 @@ export function Ready<T>({ of, children }: { of: Loaded<T>; children: (data: T) 
 export const total = (...counts: readonly (number | undefined)[]): string =>
   counts.includes(undefined) ? "unknown" : String(counts.reduce((sum = 0, each = 0) => sum + each, 0));
 
-/** A table with a caption. It scrolls sideways where it is too wide. */
+/**
+ * A table with a caption. It scrolls sideways where it is too wide. On a phone each row is a card, in which a cell has its column's head before
+ * it.
+ */
 export function Table({
   caption,
   heads,
@@ -33,6 +36,16 @@ export function Table({
   heads: readonly Head[];
   children: ComponentChildren;
 }) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  useLayoutEffect(() => {
+    for (const { cells } of body.current?.rows ?? []) {
+      for (const [index, cell] of [...cells].entries()) {
+        const head = heads[index] ?? "";
+        const text = typeof head === "string" ? head : head.text;
+        if (cell.dataset.head !== text) cell.dataset.head = text;
+      }
+    }
+  });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: -- a region that scrolls can be scrolled by keys
     <section class="scroll" aria-label={caption} tabIndex={0}>
@@ -50,13 +63,13 @@ export function Table({
             })}
           </tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody ref={body}>{children}</tbody>
       </table>
     </section>
   );
 }
 
-/** A column's head. `className`: `number`, or `wide` for a column that a phone has no room for. */
+/** A column's head. `className`: `number`, or `wide` for one whose empty cells a phone leaves out. */
 export type Head = string | { readonly text: string; readonly className: string };
 export const number = (text: string): Head => ({ text, className: "number" });
 export const wide = (text: string): Head => ({ text, className: "wide" });
