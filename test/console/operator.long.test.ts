@@ -147,3 +147,37 @@ test.skipIf("absent" in browser)(
     await looksRight(page, "runs");
   },
 );
+
+test.skipIf("absent" in browser)(
+  "a replay reports how many of its events went well, and how many failed again",
+  slow,
+  async () => {
+    const first = {
+      ...{
+        function: "greet",
+        id: "u/12/Added",
+        trigger: "settings",
+        type: "Added",
+        kind: "ConfigMap",
+        object: "default/ada",
+      },
+      ...{ resourceVersion: "12", attempt: 2, durationMs: 3, at: "2026-01-01T00:00:02.000Z", error: "TypeError: no 1" },
+      outcome: "failed",
+    } as const;
+    const runs: (typeof first | (Omit<typeof first, "outcome"> & { outcome: "ok" }))[] = [first];
+    const { page, button, origin, reports } = await open({ operations: { runs: async () => ({ runs }) } });
+    await page.goto(`${origin}/dead-letters`);
+    await page.getByRole("checkbox").check();
+    await button("Replay").click();
+    await page.route("**/api/dead-letters/replay", async (route) => {
+      await route.fulfill({ json: { waiting: [] } });
+      const [report] = reports;
+      // After the answer, so that the page looks for it.
+      if (report) reports[0] = { ...report, lastEvent: "2026-01-01T00:00:03.000Z" };
+      runs.unshift({ ...first, attempt: 1, at: "2026-01-01T00:00:03.000Z" });
+    });
+    await button("Replay 1 dead letter").click();
+    await page.getByText("1 dead letter replayed: 0 ok, 1 failed.").waitFor();
+    expect(await page.locator(".result .bad").count()).toBe(1);
+  },
+);

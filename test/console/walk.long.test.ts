@@ -128,7 +128,7 @@ test.skipIf("absent" in browser)(
     await page.getByRole("dialog").getByText("runs again").waitFor();
     expect(await inaccessible(page)).toEqual([]);
     await page.getByRole("button", { name: "Replay 2 dead letters" }).click();
-    await page.getByText("2 dead letters are replayed").waitFor();
+    await page.getByText("2 dead letters replayed: 2 ok, 0 failed.").waitFor();
     await page.getByText("It has no dead letter that can be replayed").waitFor();
     await shot(page, "walk-4-replayed");
     await nav.getByRole("link", { name: "Dead letters" }).click();

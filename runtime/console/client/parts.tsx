@@ -148,13 +148,21 @@ export function Code({ label, children }: { label: string; children: string }) {
 }
 
 /** Result of the last action; a live region reads it out. */
-export const lastResult = signal<{ readonly text: string; readonly isBad: boolean } | undefined>(undefined);
+export const lastResult = signal<ActionResult | undefined>(undefined);
+
+/** The result of an action that worked, although something in it may have failed. */
+export interface ActionResult {
+  readonly text: string;
+  readonly isBad: boolean;
+}
 
 /** Runs an action and shows its result. */
-export async function act(action: () => Promise<string>): Promise<void> {
+export async function act(action: () => Promise<string | ActionResult>): Promise<void> {
   lastResult.value = undefined;
   try {
-    lastResult.value = { text: sentence(await action()), isBad: false };
+    const result = await action();
+    const { text, isBad } = typeof result === "string" ? { text: result, isBad: false } : result;
+    lastResult.value = { text: sentence(text), isBad };
   } catch (error) {
     const text = error instanceof Refusal ? error.message : "the runtime does not answer";
     lastResult.value = { text: sentence(text), isBad: true };

@@ -52,7 +52,10 @@ function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; r
     setAsked(undefined);
     void act(async () => {
       const ids = chosen.map(({ id }) => id);
-      const said = action === "replay" ? await replay(ids, reason) : await drop(ids, reason);
+      const said =
+        action === "replay"
+          ? await replay(ids, [...new Set(chosen.map((letter) => letter.function))], reason)
+          : await drop(ids, reason);
       setSelected(new Set());
       return said;
     });
