@@ -61,6 +61,17 @@ export class NotFoundError extends KubeError {
   }
 }
 
+/**
+ * 404: the cluster does not serve the kind, which may be misspelt or not installed yet. Not a NotFoundError, because a handler that
+ * took "no such kind" for "no such object" would delete what is in use. An attempt that ends with it is repeated after
+ * 30 s, unless it was the last one, because the kind's definition may be installed meanwhile.
+ */
+export class NotServedError extends KubeError {
+  static {
+    brand(NotServedError, "NotServedError");
+  }
+}
+
 /** 409 on create: an object of that name exists. */
 export class AlreadyExistsError extends KubeError {
   static {
@@ -155,6 +166,7 @@ export interface ErrorDescription {
 const classes: Readonly<Record<string, new (message: string, init: object) => Error>> = {
   KubeError,
   NotFoundError,
+  NotServedError,
   AlreadyExistsError,
   ConflictError,
   InvalidError,

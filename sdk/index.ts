@@ -20,6 +20,7 @@ export {
   InvalidError,
   KubeError,
   NotFoundError,
+  NotServedError,
   PermanentError,
   RetryAfter,
   TimeoutError,

@@ -17,6 +17,7 @@ export const noStates: Gauges = {
   reads: () => [],
   cache: () => ({ bytes: 0, limit: 0, suspensions: [] }),
   sources: () => [],
+  canaries: () => [],
 };
 
 /** Returns every metric in `/metrics`, also Node's own, sorted by name. */

@@ -13,6 +13,18 @@ export const answerTooLarge = (status: number, limit: number): CallFailure =>
     reason: "ResponseTooLarge",
   });
 
+/** The checks that the message names if no similar kind is served. */
+export const whatToCheck =
+  "check apiVersion and kind with `kubectl api-resources`, and that the kind's CustomResourceDefinition is installed";
+
+/** The error of a call for a kind that the API server does not serve. */
+export const notServedError = (message: string): HostCallError => ({
+  type: "NotServedError",
+  message,
+  status: 404,
+  reason: "NotServed",
+});
+
 /** Returns the error that the guest receives for a failure of the API server or of the connection to it. */
 export function callErrorOf(error: unknown, demand: RequestAttributes): HostCallError {
   if (error instanceof CallFailure) return error.error;
@@ -30,9 +42,9 @@ export function callErrorOf(error: unknown, demand: RequestAttributes): HostCall
 
 function ofStatus({ status, reason, message, retryAfterMs }: ApiError, demand: RequestAttributes): HostCallError {
   if (status === 404 && reason === "" && demand.subresource === undefined) {
-    // The path is missing, not the object: a handler that confused them would delete what is in use.
+    // The path is missing, not the object.
     const type = `${demand.resource}${demand.group === "" ? "" : `.${demand.group}`}`;
-    return { type: "KubeError", message: `the API server does not serve ${type}`, status, reason: "NotServed" };
+    return notServedError(`the API server does not serve ${type}; ${whatToCheck}`);
   }
   const error = { type: classOf(status, reason), message, status, reason };
   if (error.type === "ForbiddenError") {

@@ -9,7 +9,7 @@ import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { AnswerReader } from "./answer-reader.ts";
-import { answerTooLarge, callErrorOf } from "./api-answer.ts";
+import { answerTooLarge, callErrorOf, notServedError, whatToCheck } from "./api-answer.ts";
 import { AppliedObjects, type KeptObject } from "./applied.ts";
 import { CallFailure, invalid, refused, withheld } from "./failure.ts";
 import { describeDemand, isGranted, mayBeGranted, missingRule, type RequestAttributes } from "./grants.ts";
@@ -234,9 +234,8 @@ export function assertGranted(manifest: FunctionManifest, demand: RequestAttribu
   if (!isGranted(manifest.permissions, demand)) throw refusal(manifest, demand);
 }
 
-/** Not a NotFoundError, because a handler that takes "no such kind" for "no such object" would delete what is in use. */
-const notServed = ({ reason: message }: NotServed): CallFailure =>
-  new CallFailure({ type: "KubeError", message, status: 404, reason: "NotServed" });
+const notServed = ({ reason, hint }: NotServed): CallFailure =>
+  new CallFailure(notServedError(hint === undefined ? `${reason}; ${whatToCheck}` : reason));
 
 function refusal(manifest: FunctionManifest, demand: RequestAttributes): CallFailure {
   const rule = missingRule(demand);

@@ -219,7 +219,13 @@ export class ClusterSource implements FunctionSource, Subscriber {
       functions: functions - sum((each) => each.functions.length + each.rejected.length),
       memoryBytes:
         memoryBytes -
-        sum((each) => each.functions.reduce((all, { manifest }) => all + manifest.resources.memoryBytes, 0)),
+        sum((each) =>
+          each.functions.reduce(
+            (all, { manifest, canary }) =>
+              all + manifest.resources.memoryBytes + (canary?.manifest.resources.memoryBytes ?? 0),
+            0,
+          ),
+        ),
       codeBytes: codeBytes - sum((each) => each.codeBytes),
       mostGroups: groups,
       groups: new Set(others.flatMap((each) => each.functions.map(({ manifest }) => manifest.trustGroup))),

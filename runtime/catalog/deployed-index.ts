@@ -16,16 +16,16 @@ const key = "functions.json";
 const signatureKey = "signature.json";
 const revisionKey = "revision";
 
+export const entrySchema = z.strictObject({
+  name: z.string().regex(dnsLabel),
+  configMap: z.string().regex(dnsSubdomain),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+});
+
 const schema = z.strictObject({
   version: z.literal(1),
   functions: z
-    .array(
-      z.strictObject({
-        name: z.string().regex(dnsLabel),
-        configMap: z.string().regex(dnsSubdomain),
-        sha256: z.string().regex(/^[0-9a-f]{64}$/),
-      }),
-    )
+    .array(entrySchema)
     .max(functionLimit)
     .refine((functions) => new Set(functions.map(({ name }) => name)).size === functions.length, {
       error: "two entries have the same name",
@@ -41,7 +41,7 @@ export interface SetIdentity {
 }
 
 /** One function of a deployed set. */
-export type IndexEntry = z.output<typeof schema>["functions"][number];
+export type IndexEntry = z.output<typeof entrySchema>;
 
 /** Formats the index: one line per function, so that a person can read what changed. */
 export function indexText(entries: readonly IndexEntry[]): string {
@@ -64,19 +64,21 @@ export function indexConfigMap({ account, namespace, set }: SetIdentity, data: R
 }
 
 /**
- * Returns the data of an index with these entries, its signature if a signer is given, and the number of its revision if there is
- * one.
+ * Returns the data of an index with these entries, its signature if a signer is given, the number of its revision if there is
+ * one, and its canary.
  */
 export function indexData(
   entries: readonly IndexEntry[],
   sign?: (content: string) => string,
   revision?: number,
+  canary: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {
   const content = indexText(entries);
   return {
     [key]: content,
     ...(sign && { [signatureKey]: sign(content) }),
     ...(revision !== undefined && { [revisionKey]: String(revision) }),
+    ...canary,
   };
 }
 

@@ -1,8 +1,9 @@
 import { WatchfireError } from "../base/errors.ts";
 import type { Logger } from "../observe/log.ts";
+import { type Canary, readCanary, saltOf } from "./canary.ts";
 import type { ConfigMap } from "./config-map.ts";
 import { type IndexEntry, isUnset, readIndex, revisionOf } from "./deployed-index.ts";
-import type { FunctionOffer, RejectedOffer } from "./function-source.ts";
+import type { CanaryOffer, FunctionOffer, RejectedOffer } from "./function-source.ts";
 import type { HeldConfigMaps } from "./held-config-maps.ts";
 import type { IndexTrust } from "./index-trust.ts";
 import { indexName, setLabel } from "./names.ts";
@@ -46,6 +47,8 @@ export interface TakenRevision {
   readonly isEmpty: boolean;
   /** Whether the runtime has just started. The set may then be unchanged. */
   readonly isFirst: boolean;
+  /** The canary that begins, or the record of its end by a command. Absent: the current code changes. */
+  readonly canary?: Canary;
 }
 
 /** The functions of a set that are in use. */
@@ -60,7 +63,11 @@ interface TakenSet {
   readonly is: string;
   /** Whether a version without sets wrote the index. */
   readonly unlabelled: boolean;
+  /** The canary that is used, or the record of its end. */
+  readonly canary?: Canary | undefined;
 }
+
+const noCanary = { offers: new Map<string, CanaryOffer>(), codeBytes: 0 };
 
 const none: TakenSet = { functions: [], rejected: [], codeBytes: 0, whole: true, is: "[]", unlabelled: false };
 
@@ -112,7 +119,9 @@ export class DeployedSet {
       return false;
     }
     const is = JSON.stringify(entries);
-    this.wanted = entries.map(({ configMap }) => configMap);
+    const { configMap } = held.index(this.index);
+    const canary = configMap && readCanary(configMap);
+    this.wanted = [...entries, ...(canary?.functions ?? [])].map((each) => each.configMap);
     const opened = this.open(entries).map((each) => inSet(each, name));
     const [damage] = opened.flatMap((each) => (each.type === "damaged" ? each.rejected.faults : []));
     const whole = damage === undefined;
@@ -129,30 +138,64 @@ export class DeployedSet {
         return false;
       }
     }
-    if (whole) this.fault = undefined;
-    const { configMap } = held.index(this.index);
+    const opening = canary && this.openCanary(configMap, entries, canary);
+    if (opening instanceof WatchfireError) this.say(opening);
+    else if (whole) this.fault = undefined;
+    const used = opening instanceof WatchfireError ? undefined : canary;
     const unlabelled = configMap !== undefined && !(setLabel in configMap.metadata.labels);
-    if (this.taken?.is === is && this.taken.whole) {
+    if (this.taken?.is === is && this.taken.whole && this.taken.canary?.id === used?.id) {
       this.taken = { ...this.taken, unlabelled };
       return false;
     }
     const before = this.taken;
+    const { offers, codeBytes } = opening instanceof WatchfireError || !opening ? noCanary : opening;
     this.taken = {
-      functions: opened.flatMap((each) => (each.type === "offer" ? each.offer : [])),
+      functions: opened.flatMap((each) => {
+        if (each.type !== "offer") return [];
+        const own = offers.get(each.offer.manifest.name);
+        return own ? { ...each.offer, canary: own } : each.offer;
+      }),
       rejected: opened.flatMap((each) => (each.type === "offer" ? [] : each.rejected)),
-      codeBytes: opened.reduce((sum, each) => sum + (each.type === "offer" ? each.codeBytes : 0), 0),
+      codeBytes: opened.reduce((sum, each) => sum + (each.type === "offer" ? each.codeBytes : 0), codeBytes),
       whole,
       is,
       unlabelled,
+      canary: used,
     };
     this.remember(configMap);
     const number = configMap && revisionOf(configMap);
     log.info({ set: name, revision: number, functions: entries.length, whole }, "deployed functions loaded");
     const changed = changedNames(before?.is, entries);
-    if (whole && changed.length > 0) {
-      this.options.took?.({ set: name, number, changed, isEmpty: entries.length === 0, isFirst: before === undefined });
-    }
+    const taken = { set: name, number, isEmpty: entries.length === 0, isFirst: before === undefined };
+    if (whole && changed.length > 0) this.options.took?.({ ...taken, changed });
+    const ended = before?.canary?.functions ?? [];
+    const names = (used?.functions.length ? used.functions : ended).map((each) => each.name);
+    if (used && used.id !== before?.canary?.id && names.length > 0)
+      this.options.took?.({ ...taken, changed: names, canary: used });
     return true;
+  }
+
+  /** Opens the canary. One that cannot be used leaves all keys to the current code: returns why. */
+  private openCanary(index: ConfigMap | undefined, entries: readonly IndexEntry[], canary: Canary) {
+    const { name, trust } = this.options;
+    try {
+      if (index) trust?.assertCanary(index, name);
+    } catch (error) {
+      if (error instanceof WatchfireError) return error;
+      throw error;
+    }
+    const current = new Set(entries.map((each) => each.name));
+    const all = this.open([...entries, ...canary.functions.filter((each) => current.has(each.name))]);
+    const salt = saltOf(canary);
+    const offers = new Map<string, CanaryOffer>();
+    let codeBytes = 0;
+    for (const each of all.slice(entries.length)) {
+      if (each.type !== "offer") return each.rejected.faults[0] ?? undefined;
+      const { manifest, bundle } = each.offer;
+      offers.set(manifest.name, { manifest, bundle, id: canary.id, share: canary.share, salt });
+      codeBytes += each.codeBytes;
+    }
+    return { offers, codeBytes };
   }
 
   /** Refuses functions because of a fault of their set, and others for their own faults. */

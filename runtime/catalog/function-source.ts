@@ -24,6 +24,8 @@ export interface FunctionOffer {
   readonly origin: Origin;
   /** The shard of the function that is meant; absent: all of it. It stays the same as long as the function is loaded. */
   readonly shard?: Shard;
+  /** Other code that gets a share of its keys. Absent: its own code gets all. */
+  readonly canary?: CanaryOffer;
   /** Error for the part of its manifest that is not used; the rest is. */
   readonly refused?: WatchfireError;
   /**
@@ -33,6 +35,16 @@ export interface FunctionOffer {
   bundle(signal?: AbortSignal): Promise<Bundle>;
   /** Whether it is being removed: its handler may disappear before its manifest does. */
   isGone?(): boolean;
+}
+
+/** Code that gets a share of a function's keys. */
+export interface CanaryOffer extends Pick<FunctionOffer, "manifest" | "bundle"> {
+  /** Differs for each `deploy --canary`. */
+  readonly id: string;
+  /** Percentage of the keys, above 0 and below 100. */
+  readonly share: number;
+  /** Decides, with the key, which keys it gets; the same for all functions of the set. */
+  readonly salt: string;
 }
 
 /** One function that cannot run. */

@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
 import { makeFolder } from "../base/folder.ts";
+import { signedCanary } from "./canary.ts";
 import type { ConfigMap } from "./config-map.ts";
 import { contentOf, signatureOf } from "./deployed-index.ts";
 import { defaultSet } from "./names.ts";
 import { placeOf } from "./packed-function.ts";
-import type { TrustedKeys } from "./signature.ts";
+import type { Statement, TrustedKeys } from "./signature.ts";
 
 /** The serial at the top is that of the set `default`, as versions without sets wrote it. */
 const seenSchema = z.object({
@@ -61,6 +62,22 @@ export class IndexTrust {
     });
   }
 
+  /**
+   * Verifies the canary of an index that was accepted. It has the index's serial: one that was aborted cannot be put back.
+   * @throws WatchfireError WF_DEPLOYED_UNTRUSTED
+   */
+  assertCanary(index: ConfigMap, set: string): void {
+    const { signature, content } = signedCanary(index);
+    const found = this.verified(signature, { purpose: "deployed-canary", content }, set);
+    const serial = this.serialOf(index, set);
+    const why = typeof found === "string" ? found : found === serial ? undefined : "it was signed for another index";
+    if (why === undefined) return;
+    throw new WatchfireError("WF_DEPLOYED_UNTRUSTED", {
+      what: `the canary: ${why}`,
+      place: { file: placeOf(index.metadata.name) },
+    });
+  }
+
   /** Records an accepted index. */
   took(index: ConfigMap, set: string): void {
     const serial = this.serialOf(index, set);
@@ -79,17 +96,20 @@ export class IndexTrust {
   }
 
   private serialOf(index: ConfigMap, set: string): number {
-    const { keys, namespace, account } = this.options;
-    const found = keys.verify(signatureOf(index), {
-      purpose: "deployed-functions",
-      audience: audienceOf(namespace, account, set),
-      content: contentOf(index),
-    });
+    const found = this.verified(signatureOf(index), { purpose: "deployed-functions", content: contentOf(index) }, set);
     if (typeof found === "number") return found;
-    throw new WatchfireError("WF_DEPLOYED_UNTRUSTED", {
-      what: found.why,
-      place: { file: placeOf(index.metadata.name) },
-    });
+    throw new WatchfireError("WF_DEPLOYED_UNTRUSTED", { what: found, place: { file: placeOf(index.metadata.name) } });
+  }
+
+  /** Returns the serial of a signature, or why it is not trusted. */
+  private verified(
+    signature: string | undefined,
+    statement: Pick<Statement, "purpose" | "content">,
+    set: string,
+  ): number | string {
+    const { keys, namespace, account } = this.options;
+    const found = keys.verify(signature, { ...statement, audience: audienceOf(namespace, account, set) });
+    return typeof found === "number" ? found : found.why;
   }
 
   /** The serials in another runtime's folder are ignored. */

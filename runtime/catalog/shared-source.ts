@@ -31,6 +31,7 @@ export class SharedSource implements FunctionSource {
         ...offer,
         manifest: this.qualified(offer.manifest),
         origin: this.placed(offer.origin),
+        ...(offer.canary && { canary: { ...offer.canary, manifest: this.qualified(offer.canary.manifest) } }),
       })),
       rejected: rejected.map((offer) => ({
         ...offer,

@@ -13,7 +13,7 @@ const domain = "watchfire.dev/signature/v1";
 /** Statement of a signature: this content is meant for that reader, and is newer than all content with a smaller serial. */
 export interface Statement {
   /** Purpose of the content; a signature for one purpose is never accepted for another. */
-  readonly purpose: "deployed-functions" | "built-functions" | "deployed-revision";
+  readonly purpose: "deployed-functions" | "deployed-canary" | "built-functions" | "deployed-revision";
   /** The reader: a runtime as `namespace/account`. Empty: every runtime that trusts the key. */
   readonly audience: string;
   /** Increases with each signature; a safe integer. */

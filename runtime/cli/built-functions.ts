@@ -3,7 +3,7 @@ import { WatchfireError } from "../base/errors.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import { openCode } from "../catalog/function-code.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { Trial } from "../sandbox/host/trial.ts";
+import { LoadCheck } from "../sandbox/host/load-check.ts";
 
 /** The result of building one function: its code, or why it cannot be built or loaded. */
 export interface BuildOutcome {
@@ -31,7 +31,7 @@ export async function tryLoading(
   manifests: readonly FunctionManifest[],
   codeOf: (manifest: FunctionManifest) => Promise<Bundle>,
 ): Promise<readonly BuildOutcome[]> {
-  const trial = new Trial(systemClock);
+  const check = new LoadCheck(systemClock);
   const builds = manifests.map(codeOf);
   // Each failure is reported in its turn.
   for (const build of builds) build.catch(() => undefined);
@@ -39,18 +39,18 @@ export async function tryLoading(
   try {
     // Sequentially: loading takes 5 ms, and only one handler is in memory at a time.
     for (const [index, manifest] of manifests.entries()) {
-      built.push(await attempt(manifest, builds[index] as Promise<Bundle>, trial));
+      built.push(await attempt(manifest, builds[index] as Promise<Bundle>, check));
     }
   } finally {
-    await trial.close();
+    await check.close();
   }
   return built;
 }
 
-async function attempt(manifest: FunctionManifest, build: Promise<Bundle>, trial: Trial): Promise<BuildOutcome> {
+async function attempt(manifest: FunctionManifest, build: Promise<Bundle>, check: LoadCheck): Promise<BuildOutcome> {
   try {
     const bundle = await build;
-    await trial.load(manifest, bundle);
+    await check.load(manifest, bundle);
     return { manifest, bundle, faults: [] };
   } catch (error) {
     if (!(error instanceof WatchfireError) || error.blame !== "user") throw error;

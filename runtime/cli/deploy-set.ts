@@ -49,6 +49,8 @@ interface SetParts {
   readonly isJson: boolean;
   /** Values that were filled into the manifests. */
   readonly filled: readonly ValueUse[];
+  /** The percentage of the keys that they get as a canary. Default: all. */
+  readonly canary?: number | undefined;
 }
 
 /**
@@ -56,7 +58,7 @@ interface SetParts {
  * stderr. Resolves with the exit status.
  */
 export async function deploySet({ loaded, built, packed }: SetCode, parts: SetParts): Promise<number> {
-  const { set, rules, kinds, transport, given, key, note, isJson, filled } = parts;
+  const { set, rules, kinds, transport, given, key, note, isJson, filled, canary } = parts;
   const { functions: manifests } = loaded;
   const { namespace, account } = rules;
   if (!allExpressible(loaded, kinds, rules)) return 1;
@@ -64,9 +66,9 @@ export async function deploySet({ loaded, built, packed }: SetCode, parts: SetPa
   if (!areNone(fitting.faults)) return 1;
   const warnings = [...warningsOfReach(loaded, rules), ...warningsOfStore(loaded, built, rules.store)];
   for (const { message } of warnings) warn(message);
-  const codeOnly = given.has("code-only");
+  const codeOnly = given.has("code-only") || canary !== undefined;
   const user = "account" in note.by ? note.by.account : undefined;
-  if (codeOnly && !(await areRightsThere(manifests, { transport, user, kinds, rules }))) return 1;
+  if (given.has("code-only") && !(await areRightsThere(manifests, { transport, user, kinds, rules }))) return 1;
   const all = codeOnly ? [] : deployedRbac(manifests, kinds, rules);
   const absence = await absenceAmong(transport, namespace, all);
   const objects = all.filter(({ metadata }) => !absence?.namespaces.has(metadata.namespace ?? ""));
@@ -84,6 +86,7 @@ export async function deploySet({ loaded, built, packed }: SetCode, parts: SetPa
     codeOnly,
     key,
     note: { ...note, kinds: kindsOf(manifests, kinds) },
+    canary,
     approve: deployment.approve,
   });
   if (deployment.unwritten !== undefined) {
@@ -94,7 +97,8 @@ export async function deploySet({ loaded, built, packed }: SetCode, parts: SetPa
   deployment.warn(report);
   const home = rules.runtimeNamespace ?? namespace;
   const runtime = `${home}/${account}`;
-  const as = report.revision === undefined ? "" : ` as revision ${report.revision}`;
+  const asRevision = report.revision === undefined ? "" : ` as revision ${report.revision}`;
+  const as = canary === undefined ? asRevision : ` as a canary, for ${canary}% of the keys,`;
   const where = home === namespace ? "" : ` in ${namespace}`;
   process.stderr.write(`deployed the set ${set}${where}${as} for the runtime ${runtime} at ${transport.description}\n`);
   if (await isAbsent(transport, home, account)) {

@@ -32,6 +32,10 @@ export const deploy = command({
     set: setOption,
     values: valuesOption,
     message: messageOption,
+    canary: {
+      value: "SHARE",
+      summary: "gives the new code this share of the keys, such as 10%, until `watchfire promote` or `watchfire abort`",
+    },
     ...deploymentOptions,
     sign: { value: "KEY", summary: "signs the deployment with this ed25519 private key, a PEM file" },
     kubeconfig,
@@ -47,6 +51,7 @@ export const deploy = command({
   async run({ options, given }) {
     const set = options.set === undefined ? setNameOf(options.functions, process.cwd()) : readSet(options.set);
     const message = readMessage(options.message ?? "");
+    const canary = readShare(options.canary);
     const key = options.sign === undefined ? undefined : SigningKey.read(options.sign);
     const values = readValues(options.values);
     const loaded = await readManifests(options.functions, values);
@@ -74,6 +79,9 @@ export const deploy = command({
     if (isYaml && given.has("dry-run")) {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--output yaml writes nothing, and takes no --dry-run" });
     }
+    if (isYaml && canary !== undefined) {
+      throw new WatchfireError("WF_CLI_USAGE", { what: "--output yaml renders no canary" });
+    }
     // Without a cluster, the text depends on the sources alone.
     if (isYaml && options.kubeconfig === undefined && options.context === undefined) return print(options.namespace);
     return withCluster(options, async ({ transport, defaultNamespace }) => {
@@ -88,13 +96,24 @@ export const deploy = command({
       return deploySet(
         { loaded, built, packed },
         {
-          ...{ set, rules, kinds, transport, given, key, note, isJson },
+          ...{ set, rules, kinds, transport, given, key, note, isJson, canary },
           filled: values?.uses ?? [],
         },
       );
     });
   },
 });
+
+/** Returns a percentage. @throws WatchfireError WF_CLI_USAGE */
+function readShare(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const share = /^\d{1,2}(?:\.\d{1,3})?%$/.test(text) ? Number(text.slice(0, -1)) : 0;
+  if (share > 0) return share;
+  throw new WatchfireError("WF_CLI_USAGE", {
+    what: "--canary takes a percentage above 0% and below 100%, such as 10%",
+    actual: text,
+  });
+}
 
 /**
  * Returns the functions with their code. If one cannot be built or loaded, writes the faults to stderr and returns `undefined`.

@@ -139,10 +139,11 @@ export class Deployment {
         `${report.left.join(", ")} stays in the set default, where versions without sets deployed it: this folder, of the set ${set}, does not have it`,
       );
     }
-    if (this.parts.given.has("message") && !report.isRecorded) {
+    if (this.parts.given.has("message") && !this.parts.given.has("canary") && !report.isRecorded) {
       const now = report.revision === undefined ? "" : `, which is revision ${report.revision}`;
       warn(`the message is not stored: the code and the manifests are those that are deployed${now}`);
     }
+    if (report.canaryOf.length > 0) warn(`the canary of ${report.canaryOf.join(", ")} ends, and was not promoted`);
     if (report.unsigned) {
       warn("what was deployed before was signed, and this is not: a runtime with --trust refuses it");
     }

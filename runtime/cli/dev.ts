@@ -134,7 +134,7 @@ export const dev = command({
     const source = new FolderSource(folder, code, filling);
     const cluster = programs
       ? await openReal(options.data, programs)
-      : await openCluster(options, environment.variables);
+      : await openCluster(options, environment.variables, dryRun);
     const { transport, namespace } = cluster;
     try {
       await serve(
@@ -288,10 +288,19 @@ interface DevCluster {
 }
 
 async function openCluster(
-  { data: folder, context, kubeconfig }: Values<typeof dev.options>,
+  { data: folder, context, kubeconfig }: Pick<Values<typeof dev.options>, "data" | "context" | "kubeconfig">,
   variables: Readonly<NodeJS.ProcessEnv>,
+  dryRun: boolean,
 ): Promise<DevCluster> {
-  if (context === undefined && kubeconfig === undefined) return openEmbedded(folder);
+  if (context === undefined && kubeconfig === undefined) {
+    const ofOther = join(folder, "kubeconfig");
+    return openEmbedded(folder).catch((error) => {
+      // A dry run changes nothing, so it can use the cluster of a `watchfire dev` that runs.
+      const isLocked = error instanceof WatchfireError && error.code === "WF_DEV_CLUSTER_LOCKED";
+      if (!dryRun || !isLocked || !existsSync(ofOther)) throw error;
+      return openCluster({ data: folder, context, kubeconfig: ofOther }, variables, dryRun);
+    });
+  }
   const { connectKubeconfig } = await import("../kube/kubeconfig.ts");
   const connection = await connectKubeconfig({ file: kubeconfig, context, environment: variables });
   return {

@@ -169,5 +169,5 @@ function remedy({ options: values, given }: Invocation<typeof options>, namespac
     ...(context === undefined ? [] : [`--context ${shellWord(context)}`]),
   ];
   const rbac = ["watchfire rbac", ...own, `--namespace ${namespace}`, ...cluster].join(" ");
-  return `${rbac} | ${["kubectl", ...cluster, "apply -f -"].join(" ")}`;
+  return `${rbac} | ${["kubectl", ...cluster, "apply --server-side --force-conflicts -f -"].join(" ")}`;
 }

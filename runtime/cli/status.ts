@@ -90,7 +90,12 @@ function functionTable(functions: StatusAnswer["functions"], now: number): strin
   const said = functions.flatMap(({ name = "", message }) =>
     message === undefined ? [] : message.split("\n").map((line) => clean(`  ${name}: ${line}`)),
   );
-  return [...table(header, rows), ...said];
+  const canaries = functions.flatMap(({ name = "", canary }) =>
+    canary?.state === "running"
+      ? `  ${name}: a canary gets ${canary.share}% of the keys; \`watchfire canary\` compares it with the current code`
+      : [],
+  );
+  return [...table(header, rows), ...said, ...canaries];
 }
 
 const known = (count: number | undefined): string => (count === undefined ? "unknown" : String(count));

@@ -34,6 +34,7 @@ const todos: { readonly [reason in StatusReason]?: string } = {
   ManifestRefused: "Correct the manifest at the place that is named.",
   EnvironmentMissing: "Create the Secret or ConfigMap that its `env` names.",
   ChangeRefused: "Correct the change. The version before it runs on.",
+  CanaryAborted: "Correct the new code. `watchfire abort` ends the canary, and the current code runs on.",
   CheckpointFailing: "Look at the volume or the store of the checkpoints: is it full, or away?",
   Parked: "Look at its last runs: its handler ends executors.",
   Quarantined: "Look at its last runs: its handler ended an executor.",

@@ -3,6 +3,7 @@ import { WatchfireError } from "../base/errors.ts";
 import type { Dispatcher } from "../engine/dispatcher.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
 import { passingCodes } from "../journal/nats/fault.ts";
+import { isCanaryRecord } from "./aborted-canaries.ts";
 
 interface PausesParts {
   readonly store: Pick<Checkpoint, "paused" | "setPaused" | "sync">;
@@ -36,7 +37,8 @@ export class Pauses {
 
   /** Opens the store's record and holds the functions that were paused before this process began. */
   static async open(parts: PausesParts): Promise<Pauses> {
-    return new Pauses(parts, await parts.store.paused());
+    const paused = [...(await parts.store.paused())].filter(([name]) => !isCanaryRecord(name));
+    return new Pauses(parts, new Map(paused));
   }
 
   /** Returns `undefined` if the function is not paused. */

@@ -223,7 +223,8 @@ export class RunHistory {
     this.timer?.cancel();
     const tooLate = new AbortController();
     const written = this.hasBegun && this.isOn ? this.flush() : this.writing;
-    const closed = written.then(() => {
+    const opened = written.then(() => this.opening);
+    const closed = opened.then(() => {
       this.isClosed = true;
       return this.file?.close();
     });
@@ -285,7 +286,9 @@ export class RunHistory {
       batchMs,
       () => {
         if (!this.isOn) return;
-        if (this.batches === 0 && this.hasNews) void this.flush();
+        if (this.hasNews && this.batches === 0) void this.flush();
+        // Before the first run, because the start of the thread takes CPU time from the events that arrive meanwhile.
+        else if (!this.file) void this.opened();
         this.rearm();
       },
       { unref: true },

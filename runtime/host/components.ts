@@ -190,6 +190,8 @@ export interface Components {
   readonly own: OwnObjects;
   /** Callbacks for each function call that the API server refuses, one for each store's functions. */
   readonly refusals: Set<(functionName: string) => void>;
+  /** Called when the runtime aborts a function's canary. */
+  readonly canaryAborted: (functionName: string, reason: string) => void;
   /** The runs and log lines of the last days; `undefined` without a history. */
   readonly history: RunHistory | undefined;
   /** Makes the spans of events; `undefined` without traces. */
@@ -225,6 +227,7 @@ interface HostFacts {
   sourceText(functionName: string, file: string): string | undefined;
   /** The port of the endpoints, once they listen. */
   readonly port: number | undefined;
+  canaryAborted(functionName: string, reason: string): void;
 }
 
 /**
@@ -317,6 +320,7 @@ export async function makeComponents(options: RuntimeOptions, host: () => HostFa
     access,
     own,
     refusals,
+    canaryAborted: (name, reason) => host()?.canaryAborted(name, reason),
     history,
     tracer,
     spans,

@@ -152,7 +152,7 @@ export function createControlApi(parts: ControlApiParts): ControlApi {
     },
     record: async (name, question) => {
       of(name);
-      if (!("recording" in question)) log.info({ function: name, ...question }, "recording asked for");
+      if (!("recording" in question)) log.info({ function: name, ...question }, "recording requested");
       return withElsewhere(name, await recorder.ask(name, question));
     },
     redeliver: async (name, question, isPart = false) => {
@@ -170,8 +170,12 @@ export function createControlApi(parts: ControlApiParts): ControlApi {
         const redeliverer = new Redeliverer({ transport, clock, discovery, deadLetters });
         return { redeliverer, target: { name, dispatch, triggers, sourceOf }, schedules: found.manifest.schedules };
       });
-      log.info({ function: name, ...question }, "redelivery asked for");
       const others = isPart ? undefined : elsewhere(name);
+      const { schedule, ...fields } = { schedule: undefined, ...question };
+      log.info(
+        { function: name, ...fields },
+        schedule ? "a run of the schedule was requested" : "redelivery requested",
+      );
       if ("schedule" in question) {
         const run = ({ redeliverer, target, schedules }: (typeof shards)[number]) =>
           redeliverer.schedule(target, scheduleOf(name, schedules, question.trigger));

@@ -231,6 +231,15 @@ export class Host {
     return this.partitionsOf(functionName)[0]?.live.get(functionName)?.sourceText(file);
   }
 
+  private get hasCanary(): boolean {
+    return this.partitions.some(({ live }) => live.all.some(({ canary }) => canary.state));
+  }
+
+  /** Writes the end of a canary into the audit log, and an Event. */
+  canaryAborted(functionName: string, reason: string): void {
+    this.audit.record({ who: "the runtime", verb: "abort", function: functionName, reason, result: "done" });
+  }
+
   /** Returns the folder for the fixtures of a function of the functions folder. */
   private fixtureFolder(functionName: string): string | undefined {
     const manifest = this.functions.find(({ name }) => name === functionName);
@@ -407,6 +416,7 @@ export class Host {
       reads: () => reads.reports(),
       cache: () => reads.totals(),
       sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
+      canaries: () => (this.hasCanary ? this.status().functions : []),
     });
   }
 

@@ -16,12 +16,14 @@ import type { Logger } from "../observe/log.ts";
 import type { UserMetrics } from "../observe/user-metrics.ts";
 import { type ActiveComponents, sourceOf } from "./components.ts";
 import { FunctionEnv, type FunctionEnvParts } from "./function-env.ts";
+import { LiveCanary, type LiveCanaryParts } from "./live-canary.ts";
 
 export interface LiveFunctionParts
   extends FunctionEnvParts,
+    Pick<LiveCanaryParts, "canaryAborted" | "store">,
     Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "pauses" | "assignees" | "watchRoom"> {
   readonly reads: Pick<ActiveComponents["reads"], "set" | "delete" | "of">;
-  readonly sandbox: Pick<ActiveComponents["sandbox"], "load" | "unload">;
+  readonly sandbox: LiveCanaryParts["sandbox"] & Pick<ActiveComponents["sandbox"], "unload">;
   readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
   readonly log: Logger;
 }
@@ -58,6 +60,8 @@ export class LiveFunction {
   readonly instance: string;
   private readonly parts: LiveFunctionParts;
   private readonly environment: FunctionEnv;
+  /** Other code that gets a share of its keys. */
+  readonly canary: LiveCanary;
   private offered: FunctionOffer;
   private current: FunctionManifest;
   private bundled: Bundle | undefined;
@@ -86,6 +90,7 @@ export class LiveFunction {
     this.current = offer.manifest;
     this.parts = parts;
     this.environment = new FunctionEnv(this.name, parts);
+    this.canary = new LiveCanary(this.name, this.instance, parts);
   }
 
   get state(): LiveState {
@@ -174,6 +179,7 @@ export class LiveFunction {
     this.latest?.abort();
     return this.next(async () => {
       await this.leaveAll({ retire });
+      await this.canary.leave();
       await this.parts.sandbox.unload(this.instance);
       this.parts.watchRoom.leave(this);
       this.parts.pauses.heed(this.name, false);
@@ -214,6 +220,7 @@ export class LiveFunction {
       const bundle = await offer.bundle(signal);
       if (signal.aborted) return;
       if (ran && bundle.hash === this.bundled?.hash && same(manifest, this.current)) {
+        await this.followCanary(offer);
         if (this.refused?.message !== offer.refused?.message && isNewest()) this.logOccasion("mended", bundle);
         return;
       }
@@ -222,8 +229,10 @@ export class LiveFunction {
       if (!env) return;
       await this.roomFor(manifest, signal);
       const { dispatch } = this;
-      if (dispatch) await this.swap(dispatch, manifest, bundle, env);
-      else await this.load(manifest, bundle, env);
+      // Before the first attempt, since a key's attempts stay with one version over a restart.
+      const follow = () => this.followCanary(offer);
+      if (dispatch) await this.swap(dispatch, manifest, bundle, env, follow);
+      else await this.load(manifest, bundle, env).then(follow);
       // The new version runs from here on, even if a newer change has arrived, which may restore the previous version.
       this.current = manifest;
       this.bundled = bundle;
@@ -239,6 +248,10 @@ export class LiveFunction {
       if ((signal.aborted && error === signal.reason) || !isNewest()) return;
       this.disable(asFault(error, "WF_RUNTIME_INTERNAL", manifest), offer.isGone?.());
     }
+  }
+
+  private followCanary({ canary, manifest }: FunctionOffer): Promise<void> {
+    return this.canary.follow(canary, manifest.delivery.concurrency, this.env?.values ?? {});
   }
 
   /** Waits for room for the manifest's watches. A running function does not wait: its change is refused. */
@@ -289,6 +302,7 @@ export class LiveFunction {
       this.envFault = undefined;
       if (signal.aborted || same(env.values, this.env?.values)) return;
       await this.swap(dispatch, current, bundled, env);
+      await this.canary.refresh(env.values);
       this.parts.log.info({ function: this.name }, "changed environment loaded");
     } catch (error) {
       if (signal.aborted) return;
@@ -301,13 +315,14 @@ export class LiveFunction {
 
   /**
    * Replaces code and permissions together, while no attempt runs. If the triggers change as well, the function must be started
-   * again.
+   * again. `loaded` is called before any attempt begins.
    */
   private async swap(
     dispatch: FunctionDispatch,
     manifest: FunctionManifest,
     bundle: Bundle,
     env: ResolvedEnv,
+    loaded?: () => Promise<void>,
   ): Promise<void> {
     // The stored state of objects depends on both.
     const rewired =
@@ -317,6 +332,7 @@ export class LiveFunction {
       bundle.usesOldObject !== this.bundled?.usesOldObject;
     await dispatch.replace(manifest, bundle.usesOldObject, async () => {
       await this.load(manifest, bundle, env);
+      await loaded?.();
       if (rewired) await this.leaveAll({ retire: false });
     });
   }

@@ -201,7 +201,12 @@ export class Partition implements SlotWork {
     const handlers = hold ? runnerWhileHeld(instances, hold) : instances;
     const fresh = new FreshRunner(recorder.listening(handlers), reads, clock);
     const kept = history && { collector: history.runs, clock };
-    const logged = loggedRunner(fresh, log, redactor, options.successLevel ?? "debug", kept, tracer?.traceOf);
+    const isSelective = (name: string, trigger: string) => {
+      const found = this.live.get(name)?.manifest.triggers.find((each) => each.name === trigger);
+      return found !== undefined && (found.labelSelector !== "" || found.fieldSelector !== "");
+    };
+    const successLevel = options.successLevel ?? "debug";
+    const logged = loggedRunner(fresh, log, redactor, successLevel, kept, tracer?.traceOf, isSelective);
     const runner = tracer ? tracer.traced(logged) : logged;
     history?.begin();
     const dispatcher = await Dispatcher.open({

@@ -11,6 +11,7 @@ import type { RejectedFunction } from "../manifest/load.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import type { FunctionReads } from "../reads/function-reads.ts";
 import { memoryBeyond } from "../sandbox/container-size.ts";
+import type { CanaryState } from "../sandbox/host/canary-route.ts";
 import type { HostedState } from "../sandbox/host/hosted-function.ts";
 import type { ExecutorRights } from "../sandbox/rights.ts";
 import type { Executors } from "./components.ts";
@@ -234,18 +235,20 @@ function standingOf(
     (counts?.full ? backlogged : undefined) ??
     awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
     (liveFunction.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
+  const canary = liveFunction.canary.state;
   const said =
     trouble ??
     refusalOf(refusal) ??
+    abortOf(canary) ??
     backingOff(triggers) ??
     beyondContainer(manifest, executors) ??
     overShare(counts) ??
     readsNote(reads);
-  return { liveFunction, counts, triggers, reads, pause, trouble, said };
+  return { liveFunction, counts, triggers, reads, pause, canary, trouble, said };
 }
 
 function describeFunction(standing: FunctionState, parts: StatusParts): FunctionReport {
-  const { liveFunction, counts, triggers, reads, pause, trouble, said } = standing;
+  const { liveFunction, counts, triggers, reads, pause, canary, trouble, said } = standing;
   const { name, manifest, origin } = liveFunction;
   const { lastEvent } = counts ?? {};
   return {
@@ -262,8 +265,18 @@ function describeFunction(standing: FunctionState, parts: StatusParts): Function
     ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
     ...filteredOf(counts),
     triggers: [...triggers, ...manifest.schedules.map(({ name: trigger }) => describeSchedule(trigger, counts))],
+    ...(canary && { canary: describeCanary(canary, (text) => parts.redact(name, text)) }),
     ...(reads.length > 0 && { reads }),
   };
+}
+
+function describeCanary(
+  { id, share, since, aborted, current, canary }: CanaryState,
+  redact: (text: string) => string,
+): FunctionReport["canary"] {
+  const state = aborted === undefined ? ("running" as const) : ("aborted" as const);
+  const reason = aborted === undefined ? {} : { reason: redact(aborted) };
+  return { id, share, state, ...reason, since: new Date(since).toISOString(), current, canary };
 }
 
 function describeSchedule(name: string, counts: FunctionStatus | undefined): FunctionReport["triggers"][number] {
@@ -359,6 +372,13 @@ function refusalOf(refusal: LiveFunction["refusal"]): StateMessage | undefined {
   const how =
     code === "WF_LEASE_SHARDS" ? "it runs without this part" : "the change is refused, the old version runs on";
   return { reason: "ChangeRefused", code, message: `${how}: ${message}` };
+}
+
+/** Reports that the canary gets no keys any more, which only a command changes. */
+function abortOf(canary: CanaryState | undefined): StateMessage | undefined {
+  if (canary?.aborted === undefined) return undefined;
+  const message = `its canary is aborted, and its current code gets all keys: ${canary.aborted}`;
+  return { reason: "CanaryAborted", message };
 }
 
 /** Reports an informer that was connected and has lost its connection for longer than a moment. */

@@ -11,7 +11,7 @@ import type { SourceSpec } from "./fanout/source-spec.ts";
 import type { ListReason, Subscriber } from "./fanout/subscriber.ts";
 import type { ListSemaphore } from "./list/list-semaphore.ts";
 import { type Handover, Lister } from "./list/lister.ts";
-import type { Applicant } from "./list/listing.ts";
+import type { ListRequester } from "./list/listing.ts";
 import type { NewestVersions } from "./list/newest-versions.ts";
 import { RewindCheck, type Rewinds } from "./rewind-check.ts";
 import { InformerHealth } from "./stream/informer-health.ts";
@@ -125,7 +125,7 @@ export class Informer {
     if (this.serverAt !== undefined) subscriber.serverIsAt?.(this.serverAt);
     const at = subscriber.resumeFrom;
     if (at === undefined) {
-      this.lister.ask([this.applicant(subscriber, undefined, "initial")]);
+      this.lister.ask([this.requester(subscriber, undefined, "initial")]);
       return;
     }
     // A stream delivers nothing to the subscriber until it reaches its position, which may be one that never arrives. The position
@@ -192,7 +192,7 @@ export class Informer {
 
   private *subscribers(): Iterable<Subscriber> {
     for (const stream of this.streams) yield* stream.subscribers();
-    for (const { subscriber } of this.lister.applicants) yield subscriber;
+    for (const { subscriber } of this.lister.requesters) yield subscriber;
   }
 
   /** The newest resourceVersion that any subscriber has or knows; no current answer of a server can be older. */
@@ -205,12 +205,12 @@ export class Informer {
       consider(stream.at);
       for (const at of stream.positions) consider(at);
     }
-    for (const { at } of this.lister.applicants) consider(at);
+    for (const { at } of this.lister.requesters) consider(at);
     for (const { newestKnown } of this.subscribers()) consider(newestKnown);
     return newest;
   }
 
-  private applicant(subscriber: Subscriber, at: ResourceVersion | undefined, reason: ListReason): Applicant {
+  private requester(subscriber: Subscriber, at: ResourceVersion | undefined, reason: ListReason): ListRequester {
     return { subscriber, at, reason, dueAt: this.context.clock.monotonic() };
   }
 
@@ -302,7 +302,7 @@ export class Informer {
   private gone(expired: readonly Placed[], setback: RetryCause | undefined): void {
     this.context.observer.gone(this.spec);
     this.lister.ask(
-      expired.map(({ subscriber, at }) => this.applicant(subscriber, at, "relist")),
+      expired.map(({ subscriber, at }) => this.requester(subscriber, at, "relist")),
       setback,
     );
     for (const stream of [...this.streams]) if (stream.size === 0) this.dissolve(stream);
@@ -311,7 +311,7 @@ export class Informer {
   /** Moves all members of streams to the lister. */
   private giveUpStreams(reason: ListReason): void {
     const placed = [...this.streams].flatMap((stream) => this.dissolve(stream));
-    this.lister.ask(placed.map(({ subscriber, at }) => this.applicant(subscriber, at, reason)));
+    this.lister.ask(placed.map(({ subscriber, at }) => this.requester(subscriber, at, reason)));
   }
 
   private async removed(): Promise<void> {

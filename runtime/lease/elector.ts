@@ -101,7 +101,7 @@ export class Elector {
   /** Why the holder may not be a replica of this runtime. */
   private stranger: string | undefined;
   private trouble = "";
-  private readonly annotating: Unwritten;
+  private readonly annotating: LeaseWriteRetries;
   /** The holder that was last logged. */
   private loggedHolder = "";
   private term: Term | undefined;
@@ -116,7 +116,7 @@ export class Elector {
     this.giveUpMs = giveUpShare * this.leaseMs;
     this.renewMs = renewShare * this.leaseMs;
     this.lost = this.losing.promise;
-    this.annotating = new Unwritten(`an annotation of the Lease of ${options.identity}`, options.log);
+    this.annotating = new LeaseWriteRetries(`an annotation of the Lease of ${options.identity}`, options.log);
   }
 
   /** Whether it is held now. Must be checked just before any action that is reserved for the holder. */
@@ -474,14 +474,14 @@ const statefulSetOf = (identity: string): string | undefined => identityOfPod.ex
 const patience = 3;
 
 /** Tracks a write to a Lease that is retried as long as the Lease is held, so that repeated failures are reported. */
-export class Unwritten {
+export class LeaseWriteRetries {
   private readonly what: string;
   private readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   private failures = 0;
   private fault: WatchfireError | undefined;
 
   /** @param what describes the write, for messages */
-  constructor(what: string, log: Unwritten["log"]) {
+  constructor(what: string, log: LeaseWriteRetries["log"]) {
     this.what = what;
     this.log = log;
   }

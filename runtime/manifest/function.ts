@@ -32,6 +32,16 @@ export interface FunctionManifest {
   readonly env: readonly EnvVar[];
   /** No handler begins, and events wait. Absent: the function runs. */
   readonly paused?: true;
+  /** When this version is aborted while it is a canary. Absent: the defaults of `AbortRule`. */
+  readonly canary?: { readonly abortWhen: AbortRule };
+}
+
+/** A canary is aborted if a larger part of its attempts fails than `failureRate`, and than of the current code's. */
+export interface AbortRule {
+  /** From 0 to 1; 1: never. Default 0.05. */
+  readonly failureRate: number;
+  /** Number of the canary's attempts before it is judged. Default 20. */
+  readonly minRuns: number;
 }
 
 export const changeTypes = ["Added", "Modified", "Deleted"] as const;

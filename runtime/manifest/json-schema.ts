@@ -1,5 +1,3 @@
-import { writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import type { Path } from "../document/path.ts";
 import { manifestSchema } from "./schema.ts";
@@ -10,8 +8,6 @@ export interface JsonSchema {
   readonly items?: JsonSchema;
   readonly [keyword: string]: unknown;
 }
-
-export const schemaFile = fileURLToPath(new URL("function.schema.json", import.meta.url));
 
 /** Returns the manifest's schema for editors: draft 7, the newest that yaml-language-server documents. */
 export function jsonSchema(): JsonSchema {
@@ -29,9 +25,3 @@ export function schemaAt(schema: JsonSchema, path: Path): JsonSchema | undefined
   for (const step of path) found = typeof step === "number" ? found?.items : found?.properties?.[String(step)];
   return found;
 }
-
-/** Returns the schema as it is committed. */
-export const renderSchema = (): string => `${JSON.stringify(jsonSchema(), null, 2)}\n`;
-
-// `node runtime/manifest/json-schema.ts` rewrites the committed file.
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(schemaFile, renderSchema());

@@ -64,6 +64,7 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
     })),
     env: spec.env.map(envOf),
     ...(spec.paused && { paused: true as const }),
+    ...(spec.canary && { canary: spec.canary }),
   };
 }
 

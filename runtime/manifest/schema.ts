@@ -377,6 +377,28 @@ const resources = z.strictObject({
   cpuPerEvent: duration(longestTimeoutMs).default("500ms").describe("CPU time limit of one event."),
 });
 
+const canary = z.strictObject({
+  abortWhen: z
+    .strictObject({
+      failureRate: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(0.05)
+        .describe(
+          "The canary is aborted once more than this part of its attempts has failed, and a larger part than of the current code's. 1: never.",
+        ),
+      minRuns: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .default(20)
+        .describe("Number of the canary's attempts before it is judged."),
+    })
+    .prefault({})
+    .describe("When the runtime gives all keys back to the current code, without a command."),
+});
+
 const spec = z.strictObject({
   handler: z
     .string()
@@ -423,6 +445,11 @@ const spec = z.strictObject({
     .default([])
     .describe(
       "Values that the handler reads from ctx.env. A change of a Secret or ConfigMap takes effect within 30 s, in a new isolate.",
+    ),
+  canary: canary
+    .optional()
+    .describe(
+      "How this version is judged while it is a canary (`watchfire deploy --canary`). Default: by the defaults.",
     ),
   paused: z
     .boolean()

@@ -63,6 +63,12 @@ export const mostBodyBytes = 2 ** 20;
 /** Quiet attempts of one function that are taken until the next batch. An object for each of 10,000 a second costs a tenth of the CPU. */
 const mostQuiet = 250;
 
+/** Whether the API server selects a trigger's objects by label or by field. */
+type IsSelective = (functionName: string, trigger: string) => boolean;
+
+/** The reason of a deletion that the API server sends for an object that was deleted, and for one that is no longer selected. */
+const deletedOrUnselected = "deleted, or no longer selected";
+
 /** Identifies an attempt among those that run. */
 export const runKey = ({ function: name, id }: Pick<Delivery, "function" | "id">): string => `${name}\n${id}`;
 
@@ -71,6 +77,7 @@ export const runKey = ({ function: name, id }: Pick<Delivery, "function" | "id">
  * wrote it. Values of the function's Secrets are redacted from errors here, before they reach a log, the history or a dead letter.
  * @param kept takes the attempts for the history. Default: there is no history.
  * @param traceOf returns the trace's id of an attempt. Default: there are no traces.
+ * @param isSelective Default: no trigger has a selector.
  */
 export function loggedRunner(
   runner: Runner,
@@ -79,8 +86,9 @@ export function loggedRunner(
   successLevel: "debug" | "info",
   kept?: { readonly collector: RunCollector; readonly clock: Clock },
   traceOf?: TraceOf,
+  isSelective: IsSelective = () => false,
 ): Runner {
-  const lines = { log, redactor, successLevel, kept, traceOf };
+  const lines = { log, redactor, successLevel, kept, traceOf, isSelective };
   return {
     recall: (functionName) => runner.recall(functionName),
     give: (delivery, listener) => runner.give(delivery, new LoggedListener(lines, delivery, listener)),
@@ -94,6 +102,7 @@ interface Lines {
   readonly successLevel: "debug" | "info";
   readonly kept: { readonly collector: RunCollector; readonly clock: Clock } | undefined;
   readonly traceOf: TraceOf | undefined;
+  readonly isSelective: IsSelective;
 }
 
 /** Listens to one attempt and logs its end. A class, because closures for each event took 0.2 KB. */
@@ -117,12 +126,12 @@ class LoggedListener implements DeliveryListener {
 
   ended(ended: Outcome): void {
     const { delivery } = this;
-    const { log, redactor, successLevel, kept, traceOf } = this.lines;
+    const { log, redactor, successLevel, kept } = this.lines;
     const outcome = redacted(ended, delivery.function, redactor);
     // An attempt that has not begun will run later, and is logged then.
     if (outcome.type === "ok") {
-      if (log.isLevelEnabled(successLevel)) log[successLevel](fieldsOf(delivery, outcome, traceOf), "handled");
-    } else if (outcome.type !== "unbegun") log.warn(fieldsOf(delivery, outcome, traceOf), messages[outcome.type]);
+      if (log.isLevelEnabled(successLevel)) log[successLevel](fieldsOf(delivery, outcome, this.lines), "handled");
+    } else if (outcome.type !== "unbegun") log.warn(fieldsOf(delivery, outcome, this.lines), messages[outcome.type]);
     if (kept) {
       const { collector, clock } = kept;
       let calls: CallList | undefined;
@@ -168,7 +177,7 @@ class LoggedListener implements DeliveryListener {
             endedAt,
             outcome,
             calls,
-            trace: traceOf?.(delivery),
+            trace: this.lines.traceOf?.(delivery),
             cpuMs: delivery.cpuMs,
             heapBytes: delivery.heapBytes,
             // The body may be a part of a larger buffer, which a reference would keep in memory.
@@ -191,16 +200,21 @@ const messages = {
 function fieldsOf(
   delivery: Delivery,
   outcome: Exclude<Outcome, { type: "unbegun" }>,
-  traceOf: TraceOf | undefined,
+  { traceOf, isSelective }: Lines,
 ): object {
   const trace = traceOf?.(delivery);
+  const { type, flags, causes } = delivery;
+  const isUnclear =
+    type === "Deleted" && !causes && !flags.synthetic && isSelective(delivery.function, delivery.trigger);
+  const reason = isUnclear ? deletedOrUnselected : flags.reason;
   const { apiVersion, kind, namespace, name } = delivery.object;
   return {
     function: delivery.function,
     trigger: delivery.trigger,
     run: delivery.id,
     // A key's run may be caused by many changes, including those of other objects.
-    type: delivery.causes ? "Reconcile" : delivery.type,
+    type: causes ? "Reconcile" : type,
+    ...(reason !== undefined && { reason }),
     object: `${apiVersion}/${kind} ${namespace ? `${namespace}/` : ""}${name}`,
     attempt: delivery.attempt,
     ...(trace !== undefined && { trace }),

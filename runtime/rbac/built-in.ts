@@ -1,8 +1,9 @@
 import { suggest } from "../base/suggest.ts";
+import { builtInTable } from "../kube/built-in-kinds.ts";
 import type { FunctionManifest, Permission, Selection } from "../manifest/function.ts";
 import type { RuleFault } from "../manifest/rule-fault.ts";
 import { placeOfWatch } from "../manifest/schedule.ts";
-import { builtInTable, type DefinedResource } from "./kinds.ts";
+import type { DefinedResource } from "./kinds.ts";
 
 type FaultPath = RuleFault["path"];
 

@@ -39,7 +39,7 @@ export function personRules(options: PersonRoleOptions): ScopedRule[] {
   return [own, ...reach];
 }
 
-/** The rights of `watchfire deploy`, `rollback` and `undeploy`, in the namespaces that the functions name. */
+/** The rights of `watchfire deploy`, `promote`, `abort`, `rollback` and `undeploy`, in the namespaces that the functions name. */
 function deployerRules(home: string, deployed: readonly RbacObject[]): ScopedRule[] {
   const all = ["get", "list", "create", "patch", "delete"];
   const kinds = deployed.filter(({ kind }) => kind === "Role" || kind === "ClusterRole");
@@ -52,6 +52,8 @@ function deployerRules(home: string, deployed: readonly RbacObject[]): ScopedRul
     { apiGroups: [""], resources: ["configmaps"], verbs: [...all, "update"], namespace: home },
     { apiGroups: [""], resources: ["serviceaccounts"], verbs: all, namespace: home },
     { apiGroups: ["apps"], resources: ["statefulsets", "deployments"], verbs: ["list"], namespace: home },
+    // `watchfire promote` asks for what the runtime says of the canary.
+    { apiGroups: ["watchfire.dev"], resources: ["functions"], verbs: ["get"], namespace: home },
     ...[...namespaces].flatMap((namespace) => grants("", namespace)),
     ...(kinds.some(({ kind }) => kind === "ClusterRole") ? grants("cluster", undefined) : []),
   ];

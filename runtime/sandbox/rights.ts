@@ -31,7 +31,7 @@ export type ExecutorRights = z.infer<typeof rightsSchema>;
 /**
  * Whether no process of an executor can outlive its starter or impersonate it, so that the next connection is from a new starter.
  */
-export const isWalledOff = ({ user, pidNamespace, memory }: ExecutorRights): boolean =>
+export const isIsolated = ({ user, pidNamespace, memory }: ExecutorRights): boolean =>
   user === "separate" || (pidNamespace === "own" && memory === "sealed");
 
 /** Describes missing restrictions, for a person. Empty if nothing is missing. */
@@ -39,7 +39,7 @@ export function missingRights(rights: ExecutorRights): string[] {
   const missing: string[] = [];
   if (rights.user === "same" && rights.memory === "readable")
     missing.push("executors run as the user of their starter, and can read its memory");
-  if (!isWalledOff(rights) && rights.socketFolder)
+  if (!isIsolated(rights) && rights.socketFolder)
     missing.push("processes that an executor starts can outlive its supervisor");
   if (rights.socketFolder === "writable")
     missing.push("executors can replace the socket: mount its folder read-only there");

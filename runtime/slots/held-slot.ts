@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { leaseMs, Unwritten } from "../lease/elector.ts";
+import { LeaseWriteRetries, leaseMs } from "../lease/elector.ts";
 import type { LeaseApi } from "../lease/lease-api.ts";
 import { type Fence, fenceOf, type LeaseChange, type LeaseRecord } from "../lease/lease-record.ts";
 
@@ -34,7 +34,7 @@ export class HeldSlot {
   readonly slot: number;
   private readonly options: HeldSlotOptions;
   private readonly owner: string;
-  private readonly writing: Unwritten;
+  private readonly writing: LeaseWriteRetries;
   private record: LeaseRecord;
   private isOver = false;
   private making: Promise<unknown> | undefined;
@@ -47,7 +47,7 @@ export class HeldSlot {
     this.slot = slot;
     this.record = record;
     this.owner = record.holder;
-    this.writing = new Unwritten(`the Lease of slot ${slot}`, options.log);
+    this.writing = new LeaseWriteRetries(`the Lease of slot ${slot}`, options.log);
   }
 
   /** Whether it is held now. Must be checked just before any action that is reserved for the holder. */

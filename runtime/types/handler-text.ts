@@ -29,14 +29,18 @@ const withoutComments = (code: string): string =>
 /** Finds the calls that name a kind literally. A reference in a variable is not followed. */
 export function literalCalls(source: string): LiteralCall[] {
   const code = withoutComments(source);
-  const calls = code.matchAll(/\bkube\s*\.\s*(\w+)\s*(?:<[^<>()]*>)?\s*\(\s*\{([^{}]*)/g);
-  return [...calls].flatMap(({ index, 1: method = "", 2: fields = "" }) => {
+  const calls = code.matchAll(/\bkube\s*\.\s*(\w+)\s*(?:<[^<>()]*>)?\s*\(\s*\{([^{}]*)(?:\{([^{}]*))?/g);
+  return [...calls].flatMap(({ index, 1: method = "", 2: fields = "", 3: inner = "" }) => {
     const [apiVersion, kind] = [fieldOf(fields, "apiVersion"), fieldOf(fields, "kind")];
     if (apiVersion === undefined || kind === undefined) return [];
-    const namespace = fieldOf(fields, "namespace");
+    // An object has its namespace in its metadata.
+    const namespace =
+      fieldOf(fields, "namespace") ?? (endsInMetadata.test(fields) ? fieldOf(inner, "namespace") : undefined);
     return [{ method, apiVersion, kind, ...(namespace !== undefined && { namespace }), ...placeIn(code, index) }];
   });
 }
+
+const endsInMetadata = /(?<![.\w$])metadata\s*:\s*$/;
 
 const fieldOf = (fields: string, name: string): string | undefined =>
   new RegExp(`(?<![.\\w$])${name}\\s*:\\s*(["'\`])([\\w./-]+)\\1`).exec(fields)?.[2];

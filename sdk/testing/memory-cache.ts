@@ -17,7 +17,8 @@ export interface DeclaredRead {
 }
 
 interface LabelSelector {
-  readonly matchLabels?: Readonly<Record<string, string>>;
+  /** An undefined value is absent: TypeScript adds one for the keys of an array's other items. */
+  readonly matchLabels?: Readonly<Record<string, string | undefined>>;
   readonly matchExpressions?: readonly { key: string; operator: string; values?: readonly string[] }[];
 }
 
@@ -91,7 +92,8 @@ function meets(
     if (operator === "Exists" || operator === "DoesNotExist") return (value !== undefined) === (operator === "Exists");
     return (value !== undefined && values.includes(value)) === (operator === "In");
   };
-  return Object.entries(matchLabels).every(([key, value]) => labels[key] === value) && matchExpressions.every(holds);
+  const isLabelled = Object.entries(matchLabels).every(([key, value]) => value === undefined || labels[key] === value);
+  return isLabelled && matchExpressions.every(holds);
 }
 
 /** Values by which an index finds one object, as in the runtime. */

@@ -215,7 +215,7 @@ describe("an error of the API server", () => {
       script: () => ({ status: 404, body: "404 page not found" }),
     });
     for (let n = 0; n < 2; n++) {
-      expect(errorOf(await call("kube.get", { ref }))).toMatchObject({ type: "KubeError", reason: "NotServed" });
+      expect(errorOf(await call("kube.get", { ref }))).toMatchObject({ type: "NotServedError", reason: "NotServed" });
     }
     expect(asked.filter((path) => path === "/api/v1").length).toBe(2);
     // A kind without the subresource answers in the same way, and handlers ask for that.
@@ -225,7 +225,10 @@ describe("an error of the API server", () => {
   it("of a kind that is not served is no NotFoundError, so that nobody tidies up after it", async () => {
     const { call } = await accessTo({ manifest: granted });
     const error = errorOf(await call("kube.get", { ref: { ...ref, apiVersion: "my.domain/v1", kind: "MyApp" } }));
-    expect(error).toMatchObject({ type: "KubeError", status: 404, reason: "NotServed" });
+    expect(error).toMatchObject({ type: "NotServedError", status: 404, reason: "NotServed" });
+    expect(error.message).toMatch(
+      /my\.domain\/v1.*; check apiVersion and kind with `kubectl api-resources`, and that the kind's CustomResourceDefinition is/,
+    );
   });
 
   it("does not tell a handler where the API server is", async () => {

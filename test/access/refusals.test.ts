@@ -55,7 +55,7 @@ describe("a call", () => {
     await call("kube.get", { ref });
     const before = asked.length;
     const error = errorOf(await call("kube.delete", { ref: { ...ref, kind: "ConfigMapp" } }));
-    expect(error).toMatchObject({ type: "KubeError", status: 404, reason: "NotServed" });
+    expect(error).toMatchObject({ type: "NotServedError", status: 404, reason: "NotServed" });
     expect(error.message).toBe("v1 has no kind ConfigMapp; did you mean ConfigMap?");
     expect(asked.length).toBe(before);
   });

@@ -148,6 +148,21 @@ test("in a dry run nothing is written to the cluster, and the run that follows b
   expect(await names()).toContain("ada-copy");
 });
 
+test("a dry run without a cluster uses the embedded cluster of the dev that runs in the same data folder", {
+  timeout: 120_000,
+}, async () => {
+  const { functions, data } = project();
+  const command = ["dev", "--functions", functions, "--data", data];
+  const running = new Session(command);
+  await running.says(/stop {6}Ctrl-C/);
+  await running.says(/greet {2}Added v1\/ConfigMap default\/ada {2}ok/);
+  const rehearsal = new Session([...command, "--dry-run"]);
+  await rehearsal.says(/dry run {3}writes are shown, not sent/);
+  await rehearsal.says(/greet {2}Added v1\/ConfigMap default\/ada {2}ok/);
+  rehearsal.signal("SIGINT");
+  expect(await rehearsal.end()).toBe(0);
+});
+
 const nameOf = ({ metadata }: { metadata: { name: string } }): string => metadata.name;
 
 test("a function that is not in the folder is the user's mistake", async () => {

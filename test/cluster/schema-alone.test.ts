@@ -50,21 +50,6 @@ test("a write of a kind whose rules are there has no warning, and neither has a 
   }
 });
 
-test("a field of a pod or of a template that is not checked is accepted with a warning that names it", async () => {
-  const warningOf = (place: string) =>
-    `299 - "this cluster does not check ${place}; a real API server has rules for it"`;
-  const volumes = [{ name: "d", rbd: { monitors: ["a"], image: "b" } }];
-  const spec = { volumes, containers: [{ name: "c", image: "i" }] };
-  const metadata = { name: "rare", labels: { a: "b" } };
-  const pod = { apiVersion: "v1", kind: "Pod", metadata, spec };
-  expect(await send("POST", "/api/v1/namespaces/default/pods", pod)).toEqual([201, warningOf("spec.volumes[0].rbd")]);
-  const selector = { matchLabels: { a: "b" } };
-  const template = { metadata, spec: { ...spec, volumes: [], os: { name: "windows" } } };
-  const deployment = { apiVersion: "apps/v1", kind: "Deployment", metadata, spec: { selector, template } };
-  const path = "/apis/apps/v1/namespaces/default/deployments";
-  expect(await send("POST", path, deployment)).toEqual([201, warningOf("spec.template.spec.os")]);
-});
-
 test("a pod's annotation of AppArmor is accepted with the warning of a real API server", async () => {
   const annotations = { "container.apparmor.security.beta.kubernetes.io/c": "runtime/default" };
   const metadata = { name: "old", annotations };

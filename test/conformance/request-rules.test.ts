@@ -112,6 +112,12 @@ describe("a list", () => {
     expect([status, body.message]).toEqual([400, message]);
   });
 
+  test.each(["", "0"])("that a watch from version %j begins with is not continued", async (resourceVersion) => {
+    const query = { watch: "1", continue: "x", resourceVersion, timeoutSeconds: "1" };
+    const { status, body } = await admin.reply("GET", configMaps, { query });
+    expect([status, body.message]).toEqual([422, expect.stringContaining("is forbidden when continue is provided")]);
+  });
+
   test.each([
     ["/apis/events.k8s.io/v1/events", "involvedObject.kind=Pod", 400],
     ["/apis/events.k8s.io/v1/events", "regarding.kind=Pod", 200],

@@ -93,6 +93,12 @@ describe("a watch", () => {
       expect(await watch.ended()).toBe("clean");
     });
 
+    test("below zero is over at once", async () => {
+      using watch = await admin.watch(path, { resourceVersion: await start(), timeoutSeconds: -1 });
+      expect(watch.status).toBe(200);
+      expect(await watch.ended()).toBe("clean");
+    });
+
     test("gets a bookmark before it that passes the changes its selector hides", async () => {
       const query = { labelSelector: "never=set", allowWatchBookmarks: true, timeoutSeconds: 4 };
       using watch = await admin.watch(path, { resourceVersion: await start(), ...query });

@@ -71,7 +71,9 @@ class Follower {
     } as const;
     const live = new LiveFunction(offer, {
       // The test decides how attempts end, so no code is loaded.
-      sandbox: { load: async () => {}, unload: async () => {} },
+      sandbox: { load: async () => {}, unload: async () => {}, divide() {}, unite: async () => {} },
+      canaryAborted() {},
+      store,
       dispatcher,
       watches,
       reads: { set() {}, delete() {}, of: () => undefined },

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { folderOf } from "../tools/folder.ts";
+import { until } from "../tools/until.ts";
 import { endedRun, failure, historyOf, StandingClock } from "./collected.ts";
 
 const minute = 60_000;
@@ -215,11 +216,35 @@ test("the file is readable by its owner only", async () => {
   for (const end of ["", "-wal"]) expect(statSync(join(folder, `history.db${end}`)).mode & 0o777).toBe(0o600);
 });
 
-test("without a run, no file is made", async () => {
+test("a flush without a run makes no file", async () => {
   const folder = folderOf({});
-  const { history } = historyOf({ folder });
+  const { history } = historyOf({ folder, clock: new StandingClock() });
   await history.flush();
   expect(existsSync(join(folder, "history.db"))).toBe(false);
+});
+
+test("the thread is started before the first run", async () => {
+  const folder = folderOf({});
+  historyOf({ folder });
+  await until("the file is open", 60_000, async () => existsSync(join(folder, "history.db")));
+}, 70_000);
+
+test("a history that is closed while its file is opened releases the file", async () => {
+  const folder = folderOf({});
+  const clock = new StandingClock();
+  const timers: (() => void)[] = [];
+  const due = { now: clock.now, monotonic: clock.monotonic, sinceBoot: clock.sinceBoot };
+  const after = (_ms: number, work: () => void) => {
+    timers.push(work);
+    return { cancel: () => {} };
+  };
+  const first = historyOf({ folder, clock: { ...due, after } });
+  timers[0]?.();
+  await first.history.close();
+  const { history, dropped } = historyOf({ folder, clock });
+  history.runs.ended.push(endedRun({ endedAt: clock.at }));
+  await history.flush();
+  expect(dropped).toEqual({});
 });
 
 test("a call's target is redacted, and its calls are listed with what they did", async () => {

@@ -7,6 +7,7 @@ import { isSettled, unsettledBy } from "../../runtime/host/readiness.ts";
 import { describeStandby, describeStatus, type StatusParts } from "../../runtime/host/status.ts";
 import type { SourceState, SourceStatus } from "../../runtime/informer/fanout/observer.ts";
 import { sourceKey } from "../../runtime/informer/fanout/source-spec.ts";
+import type { CanaryState } from "../../runtime/sandbox/host/canary-route.ts";
 import type { HostedState } from "../../runtime/sandbox/host/hosted-function.ts";
 import { manifestOf } from "../access/api-server.ts";
 import { trigger } from "../rbac/trigger.ts";
@@ -94,6 +95,7 @@ interface Case {
   readonly trustGroup?: string;
   readonly origin?: LiveFunction["origin"];
   readonly executors?: ErrorCode;
+  readonly canary?: CanaryState;
   /** Memory limit of the executors' container, in bytes; the function's is one. */
   readonly memoryLimit?: number;
 }
@@ -116,6 +118,7 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
     refusal: more.refusal && fault(more.refusal),
     behind: more.behind ? keys : [],
     sources: () => keys,
+    canary: { state: more.canary } as LiveFunction["canary"],
   } satisfies Partial<LiveFunction>;
   const parts = {
     role: "active",
@@ -238,6 +241,17 @@ test.each<[string, Case, string]>([
     "CheckpointFailing WF_CHECKPOINT_WRITE_FAILED",
   ],
   ["whose change is refused", { refusal: "WF_BUNDLE_SYNTAX" }, "ready ChangeRefused WF_BUNDLE_SYNTAX"],
+  [
+    "whose canary was aborted",
+    {
+      canary: {
+        ...{ id: "1", share: 10, since: 0, aborted: "why" },
+        current: { runs: 0, failures: 0, p50Ms: undefined, p99Ms: undefined },
+        canary: { runs: 1, failures: 1, p50Ms: 1, p99Ms: 1 },
+      },
+    },
+    "ready CanaryAborted",
+  ],
   ["whose change asks for too much", { refusal: "WF_KUBE_FORBIDDEN" }, "ready ChangeRefused WF_KUBE_FORBIDDEN"],
   [
     "whose change is refused, and its watch revoked",

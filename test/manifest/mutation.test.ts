@@ -1,9 +1,12 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { stringify } from "yaml";
 import { checkExpression } from "../../runtime/engine/filter/check-expression.ts";
 import { readManifests } from "../../runtime/manifest/read.ts";
 import { folderOf } from "../tools/folder.ts";
+
+// Thousands of manifests are read; that takes 20 s while other files keep all cores busy.
+vi.setConfig({ testTimeout: 60_000 });
 
 /** A valid manifest that uses every field. */
 const whole = {

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { builtInTable } from "../../runtime/kube/built-in-kinds.ts";
 import { builtInWarnings } from "../../runtime/rbac/built-in.ts";
-import { builtInTable, type DefinedResource } from "../../runtime/rbac/kinds.ts";
+import type { DefinedResource } from "../../runtime/rbac/kinds.ts";
 import { trigger } from "./trigger.ts";
 
 const code = "WF_MANIFEST_NOT_BUILT_IN";

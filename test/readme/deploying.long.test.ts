@@ -57,7 +57,7 @@ test("the accounts' rights are printed, granted and examined", { timeout: 60_000
   await shell.run(namespaces);
   await expect(shell.run(doctor)).rejects.toMatchObject({
     stdout: expect.stringMatching(
-      /function hello: .*\n {2}missing: create events in namespace "demo"\n[\s\S]*watchfire rbac .* \| kubectl apply -f -/,
+      /function hello: .*\n {2}missing: create events in namespace "demo"\n[\s\S]*watchfire rbac .* \| kubectl apply --server-side --force-conflicts -f -/,
     ),
   });
   await shell.run(grant);

@@ -45,6 +45,7 @@ const recipes: readonly Recipe[] = [
       "runtime/engine/work/reconciling.ts": "a comment",
       "runtime/migrate/layout.ts": "a comment",
       "runtime/observe/metrics.ts": "begins a counter at 0 for a function that drops events",
+      "runtime/catalog/deploy/canary.ts": "refuses a canary that differs in them, by the name in the manifest",
       "runtime/rbac/built-in.ts": "numbers the triggers as the manifest does",
     },
   },

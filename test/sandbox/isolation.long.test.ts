@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { roomyIsolates } from "../../runtime/sandbox/executor/warmth.ts";
+import { isolatesAlwaysKept } from "../../runtime/sandbox/executor/idle-isolates.ts";
 import { fixtureForTest, type SandboxFixture } from "./fixture.ts";
 
 /** Reports what earlier events left behind, then leaves as much as possible. */
@@ -119,7 +119,7 @@ describe("with isolation: Handler, an isolate", () => {
     await fixture.load("used", counting);
     expect((await fixture.run("used")).type).toBe("ok");
     const born = "const born = Date.now(); export default (event, ctx) => ctx.log.info(String(born));";
-    const crowd = Array.from({ length: roomyIsolates + 6 }, (_, index) => `unused-${index}`);
+    const crowd = Array.from({ length: isolatesAlwaysKept + 6 }, (_, index) => `unused-${index}`);
     for (const name of crowd) await fixture.load(name, born);
     const loadedAt = Date.now();
     const nextBirth = async () => {

@@ -36,14 +36,15 @@ describe("a handler", () => {
     expect(fixture.logs.map((line) => line.message).sort()).toEqual(["né💥alt—true", "zytrue"]);
   });
 
-  it("retries by throwing, waits by RetryAfter, gives up by PermanentError", async () => {
+  it("retries by throwing, waits by RetryAfter and for a kind that is not served, gives up by PermanentError", async () => {
     const fixture = fixtureForTest();
     await fixture.load(
       "f",
-      `import { PermanentError, RetryAfter } from "@watchfire/sdk";
+      `import { NotServedError, PermanentError, RetryAfter } from "@watchfire/sdk";
       export default async (event) => {
         if (event.trigger === "a") throw new TypeError("plain");
-        if (event.trigger === "b") throw new RetryAfter("30s");
+        if (event.trigger === "b") throw new RetryAfter("5s");
+        if (event.trigger === "d") throw new NotServedError("no kind Widget", { status: 404 });
         throw new PermanentError("never");
       };`,
     );
@@ -51,7 +52,12 @@ describe("a handler", () => {
       ...failed,
       error: { name: "TypeError", message: "plain" },
     });
-    expect(await fixture.run("f", { trigger: "b" })).toMatchObject({ ...failed, retryAfterMs: 30_000 });
+    expect(await fixture.run("f", { trigger: "b" })).toMatchObject({ ...failed, retryAfterMs: 5000 });
+    expect(await fixture.run("f", { trigger: "d" })).toMatchObject({
+      ...failed,
+      retryAfterMs: 30_000,
+      error: { name: "NotServedError", message: "no kind Widget" },
+    });
     expect(await fixture.run("f", { trigger: "c" })).toMatchObject({ type: "permanent", error: { message: "never" } });
   });
 

@@ -144,7 +144,7 @@ describe("a handler is told again", () => {
     expect((await command("redeliver", "greet", "--run", id)).stdout).toBe("redelivered 1\n");
     await runtime.hears("greet", "Added b=1 redelivered");
     expect(runtime.told("greet")).toHaveLength(6);
-    expect((await command("logs", "greet")).stdout.match(/redelivery asked for/g)).toHaveLength(3);
+    expect((await command("logs", "greet")).stdout.match(/redelivery requested/g)).toHaveLength(3);
   });
 
   test("of a run that was given up by its dead letter, of one whose object has changed since not at all", async () => {

@@ -38,6 +38,7 @@ test("a schedule is run by a command, and explained by its function's name alone
   expect([ran.stdout, ran.status]).toEqual([expect.stringContaining("ticker runs now"), 0]);
   await runtime.hears("ticker", 1);
   expect(runtime.told("ticker")).toEqual(["Scheduled true false false"]);
+  expect((await command("logs", "ticker")).stdout).toContain("a run of the schedule was requested");
   await runtime.sees("its run ended", async () => (await command("runs", "ticker")).stdout.includes(" ok "));
   const { stdout } = await command("explain", "ticker");
   expect(stdout).toMatch(/trigger tick: Schedule tick\n +why: it did run: for /);

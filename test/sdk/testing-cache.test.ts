@@ -42,6 +42,17 @@ it("ctx.cache shows the objects that the manifest's reads choose, also those tha
   });
 });
 
+it("reads with different label keys may be items of one array, each with its own labels", async () => {
+  const reads = [
+    { apiVersion: "v1", kind: "Secret", labelSelector: { matchLabels: { key: "x" } } },
+    { ...kind, labelSelector: { matchLabels: { tier: "x", key: undefined } } },
+    { apiVersion: "v1", kind: "Node", namespaceSelector: { matchLabels: { zone: "x" } } },
+  ];
+  const labelled = [...objects, configMap("b", "four", { tier: "x", key: "y", zone: "y" })];
+  const run = await runHandler(namesIn({}), { object }, { objects: labelled, reads });
+  expect(run).toMatchObject({ outcome: "ok", logs: [{ message: "one,three,four" }] });
+});
+
 it.each<[string, object, string]>([
   ["a namespace", { namespace: "a" }, "one,two"],
   ["labels", { labelSelector: "!tier" }, "two"],

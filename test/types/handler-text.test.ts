@@ -12,11 +12,13 @@ ctx.kube.get({ apiVersion, kind: "Pod" });
 ctx.kube.get({ apiVersion: "v1", kind: kind });
 ctx.kube.get({ apiVersion: \`\${group}/v1\`, kind: "Pod" });
 ctx.kube.get(ref);
+ctx.kube.apply({ apiVersion: "v1", kind: "Pod", spec: { namespace: "no" }, metadata: { namespace: "unseen" } });
 `;
     expect(literalCalls(source)).toEqual([
       { method: "get", apiVersion: "shop.example/v1", kind: "Shop", line: 2, column: 17 },
       { method: "list", apiVersion: "v1", kind: "Pod", namespace: "a", line: 3, column: 7 },
-      { method: "create", apiVersion: "v1", kind: "ConfigMap", line: 3, column: 73 },
+      { method: "create", apiVersion: "v1", kind: "ConfigMap", namespace: "inner", line: 3, column: 73 },
+      { method: "apply", apiVersion: "v1", kind: "Pod", line: 9, column: 5 },
     ]);
   });
 

@@ -40,7 +40,7 @@ export const deployedCodes = {
   ),
   WF_DEPLOYED_LACKS_RIGHTS: user(
     "the functions' accounts lack rights, or their rights cannot be checked, and `--code-only` grants nothing",
-    "let somebody who may grant rights run `watchfire deploy` without --code-only, or `watchfire rbac | kubectl apply -f -`; nothing was written",
+    "nothing was written; let somebody who may grant rights run `watchfire deploy` without --code-only, or `watchfire rbac | kubectl apply --server-side --force-conflicts -f -`",
   ),
   WF_DEPLOYED_NO_REVISION: user(
     "the set has no such revision to go back to",
@@ -49,6 +49,18 @@ export const deployedCodes = {
   WF_DEPLOYED_REVISION_GONE: user(
     "the code of a revision is missing, or was changed after the deployment",
     "roll back to another one, or deploy the code from its sources; nothing was written",
+  ),
+  WF_DEPLOYED_CANARY: user(
+    "a canary may change only code, `resources.memory`, `resources.cpuPerEvent`, `isolation` and `canary` of deployed functions",
+    "deploy the set without --canary, or make this change in a deployment before; nothing was written",
+  ),
+  WF_DEPLOYED_NO_CANARY: user(
+    "the set has no canary",
+    "`watchfire deploy --canary 10%` begins one; `watchfire revisions` shows what was deployed",
+  ),
+  WF_DEPLOYED_CANARY_ABORTED: user(
+    "the canary was aborted by the runtime, or the runtime has not reported it yet, so that it is not promoted",
+    "look at `watchfire canary`, and correct the code; `watchfire deploy` without --canary deploys without comparing",
   ),
   WF_DEPLOYED_CONFLICT: user(
     "somebody else deployed to the same runtime at the same time",

@@ -2,12 +2,14 @@ import { type Clock, pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import { ApiObjects, type AppliedObject, type ClusterObject, nameOf } from "../api-objects.ts";
+import { canaryData, canaryText, readCanary } from "../canary.ts";
 import { readConfigMap } from "../config-map.ts";
 import {
   type IndexEntry,
   indexConfigMap,
   indexData,
   indexText,
+  revisionOf,
   type SetIdentity,
   signatureOf,
 } from "../deployed-index.ts";
@@ -15,6 +17,7 @@ import { defaultSet, labelsOf, setLabel } from "../names.ts";
 import { type PackedFunction, unpackFunction } from "../packed-function.ts";
 import type { SigningKey } from "../signature.ts";
 import { type DeployedState, isDeployed, lookBefore } from "./before.ts";
+import { canaryEntries } from "./canary.ts";
 import { DeployLock, isLocked, untilAbandoned } from "./deploy-lock.ts";
 import { type FunctionChange, functionChanges } from "./function-changes.ts";
 import { readHistory, type SetHistory } from "./history.ts";
@@ -47,6 +50,13 @@ export interface DeployPlan extends SetIdentity {
   readonly waiting: (who: string, limitMs: number) => void;
   /** Recorded as a revision of the set. Default: no revision is recorded, and those of the set are deleted. */
   readonly note?: RevisionNote | undefined;
+  /**
+   * The percentage of keys that the functions get as a canary, while the current code has the others; 0: the functions are the current ones, and
+   * the canary ends. Needs a note, makes no revision, and takes no objects. Default: all keys, and a canary ends.
+   */
+  readonly canary?: number | undefined;
+  /** The id of the canary that is promoted or aborted. If another one runs by then, it is refused. Default: no check. */
+  readonly endsCanary?: string | undefined;
   /** Called with what would change, before anything is written. If it resolves with false, nothing is. */
   readonly approve: (report: DeployReport) => Promise<boolean>;
 }
@@ -76,13 +86,18 @@ export interface DeployReport {
   readonly unsigned: boolean;
   /** Number of the revision that the set has afterwards. `undefined` if no revision is recorded. */
   readonly revision: number | undefined;
+  /** Functions whose canary ends, unasked. */
+  readonly canaryOf: readonly string[];
   /** By function: the text of the previously deployed manifest, if it can be read. */
   readonly manifestsBefore: ReadonlyMap<string, string>;
 }
 
 /** Changes that a deployment makes to the cluster. */
 interface Steps {
+  /** Functions of the index. */
   readonly entries: readonly IndexEntry[];
+  /** Functions whose new code is a canary. */
+  readonly canary: readonly IndexEntry[];
   /** ConfigMaps of functions that are missing or damaged. */
   readonly missing: readonly AppliedObject[];
   /** ConfigMaps of functions that only lack the set's label. */
@@ -128,14 +143,24 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
       what: `the revision ${note.replaces} is no longer the current one of the set ${set}`,
     });
   }
+  const index = readConfigMap(before.index);
+  const running = index && readCanary(index);
+  if (plan.endsCanary !== undefined && plan.endsCanary !== running?.id) {
+    throw new WatchfireError("WF_DEPLOYED_CONFLICT", { what: `the canary of the set ${set} is another one by now` });
+  }
   const steps = stepsFrom(before, plan);
-  const recording = planRevision(history, before, steps, plan);
+  const recording =
+    plan.canary === undefined
+      ? planRevision(history, before, steps, plan)
+      : { ...nothingRecorded, number: index && revisionOf(index) };
   const indexes = indexesAfter(before, steps, plan, recording.number);
-  const done = isDone(before, steps) && indexes.isSigned;
+  const isKept = plan.canary === undefined && !running?.functions.length;
+  const done = isKept && isDone(before, steps) && indexes.isSigned;
   const report = {
+    canaryOf: plan.endsCanary === undefined ? (running?.functions ?? []).map(({ name }) => name) : [],
     functions: functionChanges(
       before.entries,
-      steps.entries,
+      entriesFor(functions),
       new Set(steps.missing.map(({ metadata }) => metadata.name)),
     ),
     takenOver: before.former.taken.map(({ name }) => name),
@@ -192,10 +217,16 @@ function forgottenBy({ revisions }: SetHistory, { dropped }: RevisionPlan): numb
   return numbers.sort((a, b) => a - b);
 }
 
+/** A canary records no revision, and what is kept of earlier ones stays. */
+const nothingRecorded = { records: [], copies: [], dropped: [], moved: new Set<string>(), isNew: false };
+
+const entriesFor = (functions: readonly PackedFunction[]): IndexEntry[] =>
+  functions.map(({ name, sha256, configMap }) => ({ name, configMap: configMap.metadata.name, sha256 }));
+
 /** Content of the set's index, and of that of `default` without what is taken over from it. */
 function indexesAfter(
   { index, lock, former }: DeployedState,
-  { entries }: Steps,
+  { entries, canary }: Steps,
   plan: DeployPlan,
   revision: number | undefined,
 ) {
@@ -204,29 +235,40 @@ function indexesAfter(
   const signerOf = (set: string) => plan.key && new IndexSigner(plan.key, { ...plan, set }, plan.clock);
   const signer = signerOf(plan.set);
   const changed = [old, ...(former.taken.length > 0 ? [formerly] : [])];
+  const { note, clock } = plan;
+  const own = () => {
+    const sign = signer?.after(old);
+    if (plan.canary === undefined || !note) return indexData(entries, sign, revision);
+    const { by, git, message } = note;
+    const at = new Date(clock.now()).toISOString();
+    const share = plan.canary || ((old && readCanary(old)?.share) ?? 0);
+    const text = canaryText({ share, at, by, git, message, functions: [...canary] }, indexText(entries));
+    return indexData(entries, sign, revision, canaryData({ text, signature: sign?.(text, "deployed-canary") }));
+  };
   return {
-    own: () => indexData(entries, signer?.after(old), revision),
+    own,
     former: () => indexData(former.left, signerOf(defaultSet)?.after(formerly)),
     isSigned: !signer || (old !== undefined && signer.isSigned(old)),
     losesSignature: !signer && changed.some((each) => each !== undefined && signatureOf(each) !== undefined),
   };
 }
 
-function stepsFrom(before: DeployedState, { functions, objects }: DeployPlan): Steps {
-  const entries = functions.map(({ name, sha256, configMap }) => ({
-    name,
-    configMap: configMap.metadata.name,
-    sha256,
-  }));
-  const isThere = new Set(before.configMaps.filter((found) => isSound(found, entries)).map(nameOf));
+function stepsFrom(before: DeployedState, plan: DeployPlan): Steps {
+  const { functions, objects, set, namespace } = plan;
+  const all = entriesFor(functions);
+  const canary = plan.canary ? canaryEntries(before, all, functions, set) : [];
+  const entries = canary.length > 0 ? before.entries : all;
+  const isThere = new Set(before.configMaps.filter((found) => isSound(found, all)).map(nameOf));
   const configMaps = functions.map(({ configMap }) => configMap);
   const missing = configMaps.filter((configMap) => !isThere.has(nameOf(configMap)));
   const lacking = new Set(missing.map(nameOf));
   const found = new Map(before.configMaps.map((each) => [nameOf(each), each]));
   const first = objects.map((object) => widened(object, before.rights));
-  const wanted = new Set([...objects, ...configMaps].map(nameOf));
+  const named = entries.map(({ configMap: name }) => ({ kind: "ConfigMap", metadata: { name, namespace } }));
+  const wanted = new Set([...objects, ...configMaps, ...named].map(nameOf));
   return {
     entries,
+    canary,
     missing,
     unlabelled: configMaps.flatMap((each) => {
       const there = isThere.has(nameOf(each)) ? found.get(nameOf(each)) : undefined;

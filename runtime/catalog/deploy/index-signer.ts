@@ -4,6 +4,9 @@ import { contentOf, type SetIdentity, signatureOf } from "../deployed-index.ts";
 import { audienceOf } from "../index-trust.ts";
 import type { SigningKey } from "../signature.ts";
 
+/** Signs an index, or its canary. */
+type SignIndex = (content: string, purpose?: "deployed-functions" | "deployed-canary") => string;
+
 /** Signs the index of one set. */
 export class IndexSigner {
   private readonly key: SigningKey;
@@ -22,14 +25,14 @@ export class IndexSigner {
   }
 
   /**
-   * Returns a function that signs the successor of an index. The serial is the time, in epoch milliseconds, but always above that
+   * Returns a function that signs the successor of an index, and its canary with the same serial. The serial is the time, in epoch milliseconds, but always above that
    * of every earlier signature, even if an attacker has restored an old index. If the clock went backwards, it counts on from the
    * index.
    */
-  after(index: ConfigMap | undefined): (content: string) => string {
+  after(index: ConfigMap | undefined): SignIndex {
     const serial = Math.max(this.clock.now(), index ? this.serialOf(index) + 1 : 1);
     const { audience } = this;
-    return (content) => this.key.sign({ purpose: "deployed-functions", audience, serial, content });
+    return (content, purpose = "deployed-functions") => this.key.sign({ purpose, audience, serial, content });
   }
 
   /** Returns 0 if this key did not sign it. */

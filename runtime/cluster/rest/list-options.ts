@@ -26,7 +26,7 @@ export function listOptions(query: URLSearchParams, type: ResourceType, watch: b
   const options: ListOptions = {
     labels: parseLabelSelector(text("labelSelector")),
     fields: parseFieldSelector(text("fieldSelector"), type),
-    limit: integer(text("limit")),
+    limit: Math.max(0, integer(text("limit"))),
     continue: text("continue"),
     sendInitialEvents: initial === null || initial === "" ? undefined : truth(initial),
     allowWatchBookmarks: truth(query.get("allowWatchBookmarks")),
@@ -47,7 +47,7 @@ export const truth = (value: string | null): boolean =>
 function integer(text: string): number {
   if (text === "") return 0;
   if (!/^[+-]?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
-  return Math.max(0, Number(text));
+  return Number(text);
 }
 
 /** A resourceVersion as a number; undefined for "". Throws a 400. */
@@ -75,6 +75,9 @@ function optionFaults(options: ListOptions, match: string, version: string, watc
   }
   if (!watch && options.sendInitialEvents !== undefined)
     return forbid("sendInitialEvents", "sendInitialEvents is forbidden for list");
+  // Such a watch begins with a list, by default with the newest one.
+  if (watch && match === "" && (version === "" || version === "0") && options.continue !== "")
+    return forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided");
   if (match === "") return [];
   if (watch)
     return [

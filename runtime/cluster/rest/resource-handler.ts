@@ -205,7 +205,8 @@ export class ResourceHandler {
         collection: store.collection(call.type.storage),
         prefix: call.namespace === "" ? "" : `${call.namespace}/`,
         options: { ...options, fields: [...options.fields, ...named] },
-        lifetimeMs: seconds * 1000,
+        // A negative time is over at once.
+        lifetimeMs: Math.max(0, seconds) * 1000,
         representation: show,
       },
       reply.response,

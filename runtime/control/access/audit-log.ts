@@ -8,7 +8,7 @@ export interface AuditEntry {
   readonly who: string;
   /** The number of the console's session. Absent for a program. */
   readonly session?: number;
-  /** The kind of change: `deploy`, `rollback`, `undeploy`, `pause`, `resume`, `replay`, `redeliver`, `drop`, `record`, or another write. */
+  /** The kind of change: `deploy`, `rollback`, `undeploy`, `canary`, `promote`, `abort`, `pause`, `resume`, `replay`, `redeliver`, `drop`, `record`, or another write. */
   readonly verb: string;
   readonly function?: string;
   /** The functions, of a change of several. */
@@ -37,6 +37,9 @@ export interface FunctionEvents {
 const reasons: Readonly<Record<string, readonly [reason: string, words: string]>> = {
   deploy: ["Deployed", "deployed"],
   rollback: ["RolledBack", "rolled back"],
+  canary: ["CanaryBegun", "began a canary of"],
+  promote: ["CanaryPromoted", "promoted the canary of"],
+  abort: ["CanaryAborted", "aborted the canary of"],
   pause: ["Paused", "paused"],
   resume: ["Resumed", "resumed"],
   replay: ["Replayed", "replayed dead letters of"],

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { clean, cut } from "../../base/wording.ts";
 import { foundSchema } from "../../catalog/api-objects.ts";
-import { readRevision } from "../../catalog/deploy/revision.ts";
+import { type Revision, readRevision } from "../../catalog/deploy/revision.ts";
 import type { SetIdentity } from "../../catalog/deployed-index.ts";
 import type { TakenRevision } from "../../catalog/deployed-set.ts";
 import { revisionName } from "../../catalog/names.ts";
@@ -12,8 +12,11 @@ import { reasonLimit } from "./reason.ts";
 /** Time limit of a request for a record, in milliseconds. */
 const timeoutMs = 10_000;
 
-/** How `watchfire rollback` begins the message of its revision. */
-const rollback = /^rolled back to revision \d+(?:: )?/;
+/** How commands begin the message of their revision, with the verb of each. */
+const beginnings = [
+  [/^rolled back to revision \d+(?:: )?/, "rollback"],
+  [/^promoted the canary(?:: )?/, "promote"],
+] as const;
 
 const listSchema = z.looseObject({ items: z.array(foundSchema).max(1) });
 
@@ -42,9 +45,11 @@ export class RevisionAudit {
     this.last = this.last.then(() => this.record(revision));
   }
 
-  private async record({ set, number, changed, isEmpty, isFirst }: TakenRevision): Promise<void> {
+  private async record({ set, number, changed, isEmpty, isFirst, canary }: TakenRevision): Promise<void> {
     const { namespace, account, audit, nameOf, isOwn } = this.parts;
-    const known = await this.recordOf({ namespace, account, set }, number).catch(() => undefined);
+    const known = canary
+      ? { ...entryOf(canary), verb: canary.functions.length > 0 ? "canary" : "abort" }
+      : await this.recordOf({ namespace, account, set }, number).catch(() => undefined);
     audit.record({
       who: "unknown",
       verb: isEmpty ? "undeploy" : "deploy",
@@ -66,15 +71,15 @@ export class RevisionAudit {
     const [found] = list.items;
     const revision = found && readRevision({ ...found, kind: "ConfigMap" }, identity);
     if (!revision) return {};
-    const { by, git, message, at } = revision;
-    const isRollback = rollback.test(message);
-    const reason = message.replace(rollback, "");
-    return {
-      who: clean("account" in by ? by.account : `unknown: ${by.unknown}`).slice(0, 256),
-      verb: isRollback ? "rollback" : "deploy",
-      ...(reason !== "" && { reason: cut(clean(reason), reasonLimit) }),
-      ...(git && { from: `commit ${git.commit}${git.dirty ? " with changes" : ""}` }),
-      ...(at !== null && { at }),
-    };
+    const [beginning = "", verb = "deploy"] = beginnings.find(([beginning]) => beginning.test(revision.message)) ?? [];
+    return { ...entryOf({ ...revision, message: revision.message.replace(beginning, "") }), verb };
   }
 }
+
+/** Returns who wrote a record, when, why and from where. */
+const entryOf = ({ by, git, message, at }: Pick<Revision, "by" | "git" | "message" | "at">) => ({
+  who: clean("account" in by ? by.account : `unknown: ${by.unknown}`).slice(0, 256),
+  ...(message !== "" && { reason: cut(clean(message), reasonLimit) }),
+  ...(git && { from: `commit ${git.commit}${git.dirty ? " with changes" : ""}` }),
+  ...(at !== null && { at }),
+});

@@ -63,6 +63,8 @@ const summaryOf = (report: FunctionReport) => ({
   queued: totalOf(report.queued, report.inFlight, report.spilled) ?? null,
   reason: report.reason ?? null,
   message: report.message?.slice(0, messageLimit) ?? null,
+  // Without counts, which would be written again and again.
+  canary: report.canary ? { id: report.canary.id, share: report.canary.share, state: report.canary.state } : null,
 });
 
 /**
@@ -143,6 +145,7 @@ export const shareSchema = z.object({
   lastEvent: lastEvent.nullish(),
   reason: reason.nullish().catch("InternalError"),
   message: message.nullish(),
+  canary: z.object({ id: z.string(), share: z.number(), state: z.enum(["running", "aborted"]) }).nullish(),
 });
 
 export type FunctionShare = z.infer<typeof shareSchema>;
@@ -168,9 +171,15 @@ export function wholeReport(
   return owners.reduce((whole, [owner, slots]) => {
     const share = shares.get(owner);
     const counts = slots.every(([slot]) => share?.slots.includes(slot));
-    return mergeReports(whole, (counts && share) || untold(owner, slots[0]?.[0] ?? 0));
+    const { canary, ...part } = (counts && share) || { canary: null, ...untold(owner, slots[0]?.[0] ?? 0) };
+    // A canary is reported once every part has it, and is aborted if it is in one.
+    const own =
+      canary && canary.id === whole.canary?.id ? { ...whole.canary, ...(isAborted(canary) && canary) } : undefined;
+    return { ...mergeReports(whole, part), canary: own };
   }, report);
 }
+
+const isAborted = ({ state }: Pick<NonNullable<FunctionReport["canary"]>, "state">): boolean => state === "aborted";
 
 const untold = (owner: string, slot: number): Pick<FunctionReport, "ready" | "reason" | "message"> => ({
   ready: false,

@@ -90,6 +90,29 @@ const readSchema = z.object({
   ageMs: z.number().optional(),
 });
 
+const versionSchema = z.object({
+  runs: z.number(),
+  failures: z.number(),
+  /** Absent without an attempt. The highest of all parts. */
+  p50Ms: z.number().optional(),
+  p99Ms: z.number().optional(),
+});
+
+const canarySchema = z.object({
+  id: z.string(),
+  /** Percentage of the keys. */
+  share: z.number(),
+  state: z.enum(["running", "aborted"]),
+  /** Why it is aborted. */
+  reason: z.string().optional(),
+  /** When the runtime began to count, as ISO 8601: the start of the canary, or of the process. */
+  since: z.string(),
+  current: versionSchema,
+  canary: versionSchema,
+});
+
+type ReportedCanary = z.infer<typeof canarySchema>;
+
 const count = z.number().optional();
 
 /** Counts of each function; absent if they are not known. */
@@ -134,9 +157,20 @@ const fields = {
   /** Its filtered events since it was loaded, by reason; absent without such events. */
   filtered: field(z.array(filteredSchema).readonly().optional(), mergeFiltered),
   triggers: field(z.array(triggerSchema).readonly(), first),
+  /** The other code that gets a share of its keys; absent without one. */
+  canary: field(canarySchema.optional(), (one, other) => ({
+    ...(other.state === "aborted" ? other : one),
+    since: one.since < other.since ? one.since : other.since,
+    current: mergeVersions(one.current, other.current),
+    canary: mergeVersions(one.canary, other.canary),
+  })),
   /** The objects it keeps in memory for `ctx.cache`; absent without reads. */
   reads: field(z.array(readSchema).readonly().optional(), first),
 };
+
+const mergeVersions = (one: ReportedCanary["canary"], other: ReportedCanary["canary"]): ReportedCanary["canary"] =>
+  mergeBy(versionMerges, one, other);
+const versionMerges: Merges<ReportedCanary["canary"]> = { runs: sum, failures: sum, p50Ms: greatest, p99Ms: greatest };
 
 /** Extracts the schema or the combination rule of each field. */
 const sideOf = <Side extends "schema" | "merge", T extends Readonly<Record<string, Readonly<Record<Side, unknown>>>>>(

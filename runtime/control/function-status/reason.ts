@@ -41,6 +41,8 @@ export const reasons = [
   "ExecutorTooSmall",
   /** A change cannot be applied; the version before it continues to run. */
   "ChangeRefused",
+  /** The runtime has aborted its canary; its current code gets all keys. */
+  "CanaryAborted",
   /** It runs alone, because it ended executors. */
   "Quarantined",
   /** Its manifest or a command says that no handler starts. Events wait. */

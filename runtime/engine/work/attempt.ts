@@ -401,21 +401,21 @@ export class Attempts {
       queueMicrotask(() => listener.ended(conclusion));
       return;
     }
+    // One literal for both kinds: spreading a second one into it took 0.2 KB for each event.
+    const isKey = item.kind === "key";
     const started: StartedEvent = {
       view: item.objects.id,
       key: item.key,
       id: item.id,
-      ...(item.kind === "key"
-        ? // A recorded deletion implies nothing for the object's own events.
-          {
-            // It replaces the record of an interrupted run, which may have shown a newer state.
-            resourceVersion: shown.newest
-              ? newerOf(item.shown, shown.newest.resourceVersion)
-              : (item.shown ?? unknownVersion),
-            type: "Deleted",
-            attempt: item.begun + 1,
-          }
-        : { resourceVersion: item.shown ?? item.deletedBy, type: item.type, attempt: item.attempts + 1 }),
+      // A key's record replaces that of an interrupted run, which may have shown a newer state.
+      resourceVersion: isKey
+        ? shown.newest
+          ? newerOf(item.shown, shown.newest.resourceVersion)
+          : (item.shown ?? unknownVersion)
+        : (item.shown ?? item.deletedBy),
+      // A recorded deletion implies nothing for the object's own events.
+      type: isKey ? "Deleted" : item.type,
+      attempt: (isKey ? item.begun : item.attempts) + 1,
     };
     const { commits } = this.parts;
     const onRecord = (row: number) => {
@@ -427,18 +427,15 @@ export class Attempts {
     };
     // The object was unselected by an edit alone and did not change. If the selection is restored, only the record shows that a
     // deletion was delivered.
-    const mustOutlast =
-      item.kind === "key"
-        ? this.lastEdited > this.lasting && item.causes.some(isByEdit)
-        : item.flags.reason === "unselected";
-    commits.begin(started, (row) => {
-      if (!mustOutlast) onRecord(row);
-      else
-        void this.outlast().then(
-          () => onRecord(row),
-          () => undefined,
-        );
-    });
+    const mustOutlast = isKey
+      ? this.lastEdited > this.lasting && item.causes.some(isByEdit)
+      : item.flags.reason === "unselected";
+    const onLasting = (row: number) =>
+      void this.outlast().then(
+        () => onRecord(row),
+        () => undefined,
+      );
+    commits.begin(started, mustOutlast ? onLasting : onRecord);
   }
 
   /** Records that an edit's deletion has woken a key. */

@@ -1,6 +1,6 @@
 import { WatchfireError } from "../../base/errors.ts";
 import type { Sharding } from "../../engine/state/sharding.ts";
-import { Unwritten } from "../../lease/elector.ts";
+import { LeaseWriteRetries } from "../../lease/elector.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
 import { shardingsIn, shardingsNote } from "../../migrate/location.ts";
 
@@ -13,7 +13,7 @@ const requestMs = 3_000;
  */
 export class Shardings {
   private readonly api: LeaseApi;
-  private readonly writing: Unwritten;
+  private readonly writing: LeaseWriteRetries;
   private known: ReadonlyMap<string, Sharding> = new Map();
 
   constructor(
@@ -21,7 +21,7 @@ export class Shardings {
     log: { info(fields: object, message: string): void; warn(fields: object, message: string): void },
   ) {
     this.api = api;
-    this.writing = new Unwritten("how functions are spread, on the runtime's Lease,", log);
+    this.writing = new LeaseWriteRetries("how functions are spread, on the runtime's Lease,", log);
   }
 
   /** Why nothing can be recorded at present, if that is so. */

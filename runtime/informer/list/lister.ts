@@ -12,7 +12,7 @@ import { causesOf, type RetryCause, RetryState } from "../stream/retry-state.ts"
 import type { InformerParts, OpenStream } from "../stream/stream.ts";
 import { secondOpinionMs } from "./diff.ts";
 import type { ListSemaphore } from "./list-semaphore.ts";
-import { type Applicant, Listing } from "./listing.ts";
+import { Listing, type ListRequester } from "./listing.ts";
 import { HeldChanges, PagedList } from "./paged-list.ts";
 
 /**
@@ -80,7 +80,7 @@ export class Lister {
   private readonly parts: ListerParts;
   private readonly voice: HealthReporter;
   private readonly setbacks: RetryState;
-  private waiting: Applicant[] = [];
+  private waiting: ListRequester[] = [];
   private reading: ListInProgress | undefined;
   private listInsteadUntil = Number.NEGATIVE_INFINITY;
   /**
@@ -116,19 +116,19 @@ export class Lister {
   }
 
   /** Subscribers that need a list or are receiving one. */
-  get applicants(): readonly Applicant[] {
-    return [...this.waiting, ...(this.reading?.listing.applicants ?? [])];
+  get requesters(): readonly ListRequester[] {
+    return [...this.waiting, ...(this.reading?.listing.requesters ?? [])];
   }
 
   /** Whether any subscriber needs a full relist because resourceVersions went back. */
   get rewinds(): boolean {
-    return this.applicants.some(({ reason }) => reason === "rv-rewind");
+    return this.requesters.some(({ reason }) => reason === "rv-rewind");
   }
 
   /** Adds subscribers that need a list. @param setback the reason to wait as after a failure. */
-  ask(applicants: readonly Applicant[], setback?: RetryCause): void {
-    if (applicants.length === 0) return;
-    this.waiting.push(...applicants);
+  ask(requesters: readonly ListRequester[], setback?: RetryCause): void {
+    if (requesters.length === 0) return;
+    this.waiting.push(...requesters);
     this.setback ??= setback;
     if (!this.nap.signal.aborted) this.nap.abort();
     this.running ??= this.run();
@@ -137,7 +137,7 @@ export class Lister {
   /** Removes a subscriber. @returns whether it was present. */
   leave(subscriber: Subscriber): boolean {
     const before = this.size;
-    this.waiting = this.waiting.filter((applicant) => applicant.subscriber !== subscriber);
+    this.waiting = this.waiting.filter((requester) => requester.subscriber !== subscriber);
     this.reading?.listing.leave(subscriber);
     if (this.reading?.listing.size === 0) this.reading.over.abort();
     if (this.size === 0) {
@@ -152,11 +152,11 @@ export class Lister {
    * may lie in the future.
    */
   rewind(): void {
-    const all = this.applicants;
+    const all = this.requesters;
     this.cancel();
-    this.waiting = all.map((applicant) => {
-      const knows = applicant.at !== undefined || applicant.subscriber.newestKnown !== undefined;
-      return { ...applicant, reason: knows ? "rv-rewind" : applicant.reason, dueAt: this.parts.clock.monotonic() };
+    this.waiting = all.map((requester) => {
+      const knows = requester.at !== undefined || requester.subscriber.newestKnown !== undefined;
+      return { ...requester, reason: knows ? "rv-rewind" : requester.reason, dueAt: this.parts.clock.monotonic() };
     });
   }
 
@@ -174,18 +174,18 @@ export class Lister {
     let relisted: readonly Subscriber[] = [];
     for (let held = true; held; ) {
       held = false;
-      for (const applicant of this.waiting) {
-        const { subscriber } = applicant;
-        if (relisted.includes(subscriber) || (applicant.at === undefined && subscriber.newestKnown === undefined))
+      for (const requester of this.waiting) {
+        const { subscriber } = requester;
+        if (relisted.includes(subscriber) || (requester.at === undefined && subscriber.newestKnown === undefined))
           continue;
-        if (subscriber.list("crd-removed", applicant.at).end(at) === "held") held = true;
+        if (subscriber.list("crd-removed", requester.at).end(at) === "held") held = true;
         else relisted = [...relisted, subscriber];
       }
       // Waits out the whole delay, even if no subscriber needs a list: that may have been so before these arrived.
       if (held) await pause(this.parts.clock, secondOpinionMs, this.parts.signal);
     }
-    this.waiting = this.waiting.map((applicant) =>
-      relisted.includes(applicant.subscriber) ? { ...applicant, at, reason: "relist" } : applicant,
+    this.waiting = this.waiting.map((requester) =>
+      relisted.includes(requester.subscriber) ? { ...requester, at, reason: "relist" } : requester,
     );
   }
 
@@ -199,7 +199,7 @@ export class Lister {
   private cancel(): void {
     const { reading } = this;
     if (!reading) return;
-    this.waiting.push(...reading.listing.applicants);
+    this.waiting.push(...reading.listing.requesters);
     reading.listing.abort();
     reading.over.abort();
   }
@@ -266,7 +266,7 @@ export class Lister {
     const due = this.waiting.filter(({ dueAt }) => dueAt <= now);
     if (due.length === 0) return;
     const listing = new Listing(due);
-    this.waiting = this.waiting.filter((applicant) => !due.includes(applicant));
+    this.waiting = this.waiting.filter((requester) => !due.includes(requester));
     const over = new AbortController();
     const notOlderThan = this.newestOf(due);
     const reading: ListInProgress = { listing, resource, began: now, floor: this.parts.newest(), notOlderThan, over };
@@ -276,7 +276,7 @@ export class Lister {
     const read = phase === "initial" ? this.readInitialEvents(reading) : this.readPages(reading);
     const { ending, lived } = await read;
     // Subscribers still in `listing` have no list. An empty listing is complete or was abandoned.
-    const left = listing.applicants;
+    const left = listing.requesters;
     listing.abort();
     this.reading = undefined;
     if (left.length === 0) return;
@@ -350,10 +350,10 @@ export class Lister {
   private complete(reading: ListInProgress, at: ResourceVersion, openStream: OpenStream | undefined): void {
     const { listing, began } = reading;
     const { clock, observer, spec, health } = this.parts;
-    const rewinds = listing.applicants.some(({ reason }) => reason === "rv-rewind");
+    const rewinds = listing.requesters.some(({ reason }) => reason === "rv-rewind");
     if (!rewinds) this.assertNew(reading, at);
     assertGoesOn(reading, at);
-    const why = whyListed(listing.applicants);
+    const why = whyListed(listing.requesters);
     const { counted, held, fault } = listing.end(at);
     const now = clock.monotonic();
     this.lists++;
@@ -363,7 +363,7 @@ export class Lister {
     health.lastList = { at: now, items: listing.items, tookMs: now - began, why };
     observer.listed(spec, listing.items, now - began);
     if (held.length > 0) health.reconnected(doubt.cause);
-    this.waiting.push(...held.map((applicant) => ({ ...applicant, dueAt: now + secondOpinionMs })));
+    this.waiting.push(...held.map((requester) => ({ ...requester, dueAt: now + secondOpinionMs })));
     if (openStream?.marked !== undefined && openStream.held.length === 0) {
       for (const subscriber of counted) subscriber.bookmark(openStream.marked);
     }
@@ -422,10 +422,10 @@ export class Lister {
   }
 
   /** Returns the minimum resourceVersion that a list for these subscribers must show; `undefined`: it is read consistently. */
-  private newestOf(applicants: readonly Applicant[]): ResourceVersion | undefined {
-    if (this.unversioned || applicants.some(({ reason }) => reason === "rv-rewind")) return undefined;
+  private newestOf(requesters: readonly ListRequester[]): ResourceVersion | undefined {
+    if (this.unversioned || requesters.some(({ reason }) => reason === "rv-rewind")) return undefined;
     let newest: ResourceVersion | undefined;
-    for (const { at, subscriber } of applicants) {
+    for (const { at, subscriber } of requesters) {
       for (const version of [at, subscriber.newestKnown]) {
         if (version !== undefined && (newest === undefined || isNewer(version, newest))) newest = version;
       }
@@ -448,8 +448,8 @@ const reasons: Readonly<Record<ListReason, string>> = {
 };
 
 /** Describes why a list was read: the reasons of its subscribers. */
-const whyListed = (applicants: readonly Applicant[]): string =>
-  [...new Set(applicants.map(({ reason }) => reasons[reason]))].join("; ");
+const whyListed = (requesters: readonly ListRequester[]): string =>
+  [...new Set(requesters.map(({ reason }) => reasons[reason]))].join("; ");
 
 /** Ending of a list that every subscriber has, or that no subscriber waits for. */
 const stopped: Ending = { type: "closed", by: "stop" };

@@ -3,7 +3,7 @@ import type { ListReason, ListReceiver, Subscriber } from "../fanout/subscriber.
 import type { Change } from "../scan/change.ts";
 
 /** A subscriber that needs a list. */
-export interface Applicant {
+export interface ListRequester {
   readonly subscriber: Subscriber;
   /** The resourceVersion up to which it has everything; `undefined` if it has nothing. */
   readonly at: ResourceVersion | undefined;
@@ -16,23 +16,23 @@ export interface Applicant {
 interface Listed {
   readonly counted: readonly Subscriber[];
   /** Subscribers that require a second opinion. */
-  readonly held: readonly Applicant[];
+  readonly held: readonly ListRequester[];
   /** Error thrown by a subscriber; those after it have not received the end of the list. */
   readonly fault: unknown;
 }
 
 /** One list in progress, for the subscribers present when it began. Later subscribers get the next one. */
 export class Listing {
-  private takers: { readonly applicant: Applicant; readonly receiver: ListReceiver }[] = [];
+  private takers: { readonly requester: ListRequester; readonly receiver: ListReceiver }[] = [];
   /** Number of items delivered. */
   items = 0;
 
   /** If any subscriber throws, the whole list is aborted. */
-  constructor(applicants: readonly Applicant[]) {
+  constructor(requesters: readonly ListRequester[]) {
     try {
-      for (const applicant of applicants) {
-        const { subscriber, reason, at } = applicant;
-        this.takers.push({ applicant, receiver: subscriber.list(reason, at) });
+      for (const requester of requesters) {
+        const { subscriber, reason, at } = requester;
+        this.takers.push({ requester, receiver: subscriber.list(reason, at) });
       }
     } catch (error) {
       this.abort();
@@ -44,8 +44,8 @@ export class Listing {
     return this.takers.length;
   }
 
-  get applicants(): readonly Applicant[] {
-    return this.takers.map(({ applicant }) => applicant);
+  get requesters(): readonly ListRequester[] {
+    return this.takers.map(({ requester }) => requester);
   }
 
   item(change: Change): void {
@@ -54,7 +54,7 @@ export class Listing {
   }
 
   leave(subscriber: Subscriber): void {
-    const left = this.takers.filter(({ applicant }) => applicant.subscriber === subscriber);
+    const left = this.takers.filter(({ requester }) => requester.subscriber === subscriber);
     this.takers = this.takers.filter((taker) => !left.includes(taker));
     for (const { receiver } of left) receiver.abort();
   }
@@ -64,23 +64,23 @@ export class Listing {
    * of a rewind.
    */
   provesRewind(resourceVersion: ResourceVersion): boolean {
-    const others = this.takers.filter(({ applicant }) => applicant.reason !== "rv-rewind");
+    const others = this.takers.filter(({ requester }) => requester.reason !== "rv-rewind");
     return others.some(({ receiver }) => receiver.provesRewind?.(resourceVersion));
   }
 
   /** Completes the list. Subscribers still in here afterwards have not received it and must be aborted. */
   end(resourceVersion: ResourceVersion): Listed {
     const counted: Subscriber[] = [];
-    const held: Applicant[] = [];
+    const held: ListRequester[] = [];
     let fault: unknown;
     for (let next = this.takers.shift(); next; next = this.takers.shift()) {
-      const { applicant, receiver } = next;
+      const { requester, receiver } = next;
       try {
-        if (receiver.end(resourceVersion) === "counted") counted.push(applicant.subscriber);
-        else held.push(applicant);
+        if (receiver.end(resourceVersion) === "counted") counted.push(requester.subscriber);
+        else held.push(requester);
       } catch (error) {
         // The subscriber that threw has had its end; only the others are aborted.
-        this.takers.unshift({ applicant, receiver: spent });
+        this.takers.unshift({ requester, receiver: spent });
         fault = error;
         break;
       }
@@ -95,7 +95,7 @@ export class Listing {
 
   /** Resolves when no subscriber is congested any more; `undefined` if there is no congestion. */
   get congested(): Promise<void> | undefined {
-    const waits = this.takers.flatMap(({ applicant }) => applicant.subscriber.congested ?? []);
+    const waits = this.takers.flatMap(({ requester }) => requester.subscriber.congested ?? []);
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
   }
 }

@@ -13,6 +13,8 @@ const pageRows = 1_600;
 const foldedAtOnce = 256;
 /** Default number of rows in the log. They take 3 MB of the file, 2 MB of memory, and 80 ms of the next start. */
 const mostLoggedRows = 32_768;
+/** Bytes of bodies that are written in one step, in 5 to 10 ms. */
+const stepBytes = 1024 * 1024;
 /** Bytes of bodies between two checks whether the store has room for more. */
 const checkedBytes = 1024 * 1024;
 
@@ -30,6 +32,19 @@ interface LogRecord {
   readonly rows: number;
   /** Number of rows that are the newest of their objects. */
   live: number;
+}
+
+/** Divides one transaction into steps by the bytes of the bodies that it writes. */
+export class WriteStep {
+  private bytes = 0;
+
+  /** Counts written bytes. Returns whether the step is full, and begins the next one then. */
+  isFull(written: number): boolean {
+    this.bytes += written;
+    if (this.bytes < stepBytes) return false;
+    this.bytes = 0;
+    return true;
+  }
 }
 
 type Pair = [view: number, key: string];
@@ -97,10 +112,10 @@ export class SqliteKnown {
   }
 
   /**
-   * Writes within the open transaction. `rolledBack` must follow if that is rolled back. Yields the bytes of each body that it
-   * has written. Reads may come between: they find some of the objects in their new states.
+   * Writes within the open transaction. `rolledBack` must follow if that is rolled back. Yields after each full step. Reads may
+   * come between: they find some of the objects in their new states.
    */
-  *write(known: readonly KnownWrite[], bodies: readonly LastBody[]): Generator<number, void> {
+  *write(known: readonly KnownWrite[], bodies: readonly LastBody[], step: WriteStep): Generator<void, void> {
     this.freshen();
     // If the functions' last bodies fill half of the disk, further ones are dropped, as a store without bodies does: a full disk
     // would stop all functions.
@@ -116,15 +131,15 @@ export class SqliteKnown {
       else {
         if (this.leaveLog(view, key)) table.push([view, key]);
         this.put(write);
-        if (state?.body) yield state.body.length;
+        if (step.isFull(state?.body?.length ?? 0)) yield;
       }
     }
     this.log(kind.state, logged);
     this.log(kind.table, table);
     const own: Pair[] = [];
     for (const body of bodies) {
-      own.push(...this.putLastBody(body));
-      yield body.body.length;
+      if (this.putLastBody(body)) own.push([body.view, body.key]);
+      if (step.isFull(body.body.length)) yield;
     }
     this.log(kind.own, own);
     while (this.rows > this.most) this.foldOldest();
@@ -277,22 +292,21 @@ export class SqliteKnown {
     return made;
   }
 
-  /** Writes the body of an object's present state. Returns the object if its row is in the log. */
-  private putLastBody({ view, key, body }: LastBody): Pair[] {
+  /** Writes the body of an object's present state. Returns whether it did so and the object's row is in the log. */
+  private putLastBody({ view, key, body }: LastBody): boolean {
     const { run } = this;
     // The older body stays, and the row says that it is older.
-    if (!this.hasRoom) return [];
+    if (!this.hasRoom) return false;
     const isLogged = this.newest.get(view)?.has(key) === true;
     const statement = isLogged ? run.idOf : run.bodyIsNew;
     let id = statement.get(view, key)?.id;
     if (id === undefined && isLogged) id = this.foldRow(view, key);
-    if (id === undefined) return [];
+    if (id === undefined) return false;
     run.putBody.run(Number(id), body);
     this.unchecked += body.length;
     this.touched += 1 + body.length / 2_000;
-    if (!isLogged) return [];
-    this.ownOf(view).add(key);
-    return [[view, key]];
+    if (isLogged) this.ownOf(view).add(key);
+    return isLogged;
   }
 
   private foldOldest(): void {

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { WatchfireError } from "../../base/errors.ts";
 import type { JournalEntries } from "../batch.ts";
 import { headerOf } from "../rows.ts";
-import type { SqliteKnown } from "./known.ts";
+import { type SqliteKnown, WriteStep } from "./known.ts";
 import { noteNoLog } from "./schema.ts";
 
 /**
@@ -10,9 +10,6 @@ import { noteNoLog } from "./schema.ts";
  * them, and leaves the transaction open. No other write may begin meanwhile. If it throws, it has rolled back.
  */
 export type WriteSteps = Iterator<void, void>;
-
-/** Bytes of bodies that are written in one step, in 5 to 10 ms. */
-const stepBytes = 1024 * 1024;
 
 /** Writes entries, in one transaction each, with a prepared statement for each kind of row. */
 export class SqliteWriter {
@@ -63,19 +60,13 @@ export class SqliteWriter {
 
   /**
    * Runs `work` in a transaction that holds the write lock from its start.
-   * @param work yields the bytes of each body that it has written
+   * @param work yields after each full step
    */
-  private *transaction(work: () => Iterable<number>): Generator<void, void> {
+  private *transaction(work: () => Iterable<void>): Generator<void, void> {
     this.statements.begin.run();
     try {
       this.assertOurs();
-      let bytes = 0;
-      for (const written of work()) {
-        bytes += written;
-        if (bytes < stepBytes) continue;
-        bytes = 0;
-        yield;
-      }
+      yield* work();
       this.statements.commit.run();
     } catch (error) {
       if (this.db.isTransaction) this.db.exec("ROLLBACK");
@@ -84,8 +75,9 @@ export class SqliteWriter {
     }
   }
 
-  private *rows(entries: JournalEntries): Generator<number, void> {
+  private *rows(entries: JournalEntries): Generator<void, void> {
     const run = this.statements;
+    const step = new WriteStep();
     if (entries.cluster !== undefined) run.putCluster.run(entries.cluster);
     for (const [name, since] of entries.paused) {
       if (since === undefined) run.dropPaused.run(name);
@@ -96,7 +88,7 @@ export class SqliteWriter {
     for (const { id, function: name, trigger, resource, identity, manifest, retiredAt } of entries.views) {
       run.putView.run(id, name, trigger, resource, retiredAt ?? null, identity, manifest ?? null);
     }
-    yield* this.known.write(entries.known, entries.bodies);
+    yield* this.known.write(entries.known, entries.bodies, step);
     for (const id of entries.goneViews) run.dropView.run(id);
     if (entries.goneViews.length > 0) {
       this.known.forget(entries.goneViews);
@@ -114,7 +106,7 @@ export class SqliteWriter {
     for (const event of entries.spill) {
       const { function: name, sequence, view, body, oldBody } = event;
       run.putSpill.run(name, sequence, view, headerOf(event), body, oldBody ?? null);
-      yield body.length + (oldBody?.length ?? 0);
+      if (step.isFull(body.length + (oldBody?.length ?? 0))) yield;
     }
     for (const { function: name, sequence } of entries.unspill) run.dropSpill.run(name, sequence);
     for (const { function: name, key, value } of entries.state) {
@@ -127,7 +119,7 @@ export class SqliteWriter {
     for (const event of entries.deadLetters) {
       const { letter, function: name, body, oldBody } = event;
       run.putLetter.run(Number(letter), name, headerOf(event), body, oldBody ?? null);
-      yield body.length + (oldBody?.length ?? 0);
+      if (step.isFull(body.length + (oldBody?.length ?? 0))) yield;
     }
   }
 }

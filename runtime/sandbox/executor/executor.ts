@@ -4,10 +4,10 @@ import { CompilerPacing } from "../../v8/compiler-pacing.ts";
 import type { Events, Hello, Load, Recall, Replies, Unload } from "../messages.ts";
 import { encodeFrame, type Frame, FrameReader, frameType, maxFrameDown } from "../wire.ts";
 import { readEvents } from "./arrivals.ts";
+import { closeIdleIsolates } from "./idle-isolates.ts";
 import { IsolateFactory } from "./isolate.ts";
-import { type Ground, LoadedFunction } from "./loaded-function.ts";
+import { type ExecutorResources, LoadedFunction } from "./loaded-function.ts";
 import { IsolateSlots } from "./slots.ts";
-import { letGoOfIdle } from "./warmth.ts";
 import { Watchdog } from "./watchdog.ts";
 
 /** Milliseconds that other functions get to finish once an isolate can no longer be stopped. */
@@ -37,7 +37,7 @@ export class Executor {
   private readonly functions = new Map<number, LoadedFunction>();
   private readonly guestName: string;
   private readonly tierUp: Pick<CompilerPacing, "look">;
-  private ground: Ground | undefined;
+  private ground: ExecutorResources | undefined;
   private doomed = false;
   /** True while an isolate has just been created and timers are given a chance to run. */
   private isMaking = false;
@@ -115,7 +115,7 @@ export class Executor {
       this.send(frameType.beat, {});
       this.tierUp.look(this.received * 1000 >= busyEvents * heartbeatMs);
       this.received = 0;
-      letGoOfIdle(this.functions.values(), performance.now(), idleMs);
+      closeIdleIsolates(this.functions.values(), performance.now(), idleMs);
     }, heartbeatMs);
     this.send(frameType.beat, {});
   }

@@ -1,12 +1,12 @@
 import type { EndReason, EntryUse, Load, Loaded } from "../messages.ts";
 import type { QueuedEvent } from "./batch.ts";
+import type { ClosableFunction } from "./idle-isolates.ts";
 import type { EventSource } from "./intake.ts";
 import type { Ask, GuestDoors, IsolateFactory } from "./isolate.ts";
 import type { OutboxSummary } from "./outbox.ts";
 import { Realm } from "./realm.ts";
 import type { RealmReports } from "./realm-reports.ts";
 import type { IsolateSlots } from "./slots.ts";
-import type { Warm } from "./warmth.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 /** CPU time that a module's top level may use, in milliseconds. */
@@ -34,7 +34,7 @@ interface LoadedFunctionListener {
 }
 
 /** Resources that all loaded functions of an executor share. */
-export interface Ground {
+export interface ExecutorResources {
   readonly isolates: IsolateFactory;
   readonly watchdog: Watchdog;
   readonly slots: IsolateSlots;
@@ -45,8 +45,8 @@ export interface Ground {
 type LoadFailure = NonNullable<Loaded["failure"]>;
 
 /** One version of one function's code, with the isolates that take its events and those that are still finishing some. */
-export class LoadedFunction implements Warm {
-  private readonly ground: Ground;
+export class LoadedFunction implements ClosableFunction {
+  private readonly ground: ExecutorResources;
   private readonly options: Load;
   private readonly script: string;
   private readonly reports: LoadedFunctionListener;
@@ -69,7 +69,7 @@ export class LoadedFunction implements Warm {
    */
   private lastStack = "";
 
-  constructor(ground: Ground, options: Load, script: string, reports: LoadedFunctionListener) {
+  constructor(ground: ExecutorResources, options: Load, script: string, reports: LoadedFunctionListener) {
     this.ground = ground;
     this.options = options;
     this.solo = options.solo;

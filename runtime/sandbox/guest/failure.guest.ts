@@ -1,4 +1,4 @@
-import { PermanentError, RetryAfter } from "../../../sdk/errors.ts";
+import { NotServedError, PermanentError, RetryAfter } from "../../../sdk/errors.ts";
 import { RequeueAfter } from "../../../sdk/requeue.ts";
 import { cut } from "./cut.guest.ts";
 import { captureStack, indexOf, isFiniteNumber, PrimordialError, quote, slice, stringOf } from "./primordials.guest.ts";
@@ -115,6 +115,12 @@ export function markOf(error: unknown): string {
   }
 }
 
+/**
+ * The delay in milliseconds after an attempt that ended because a kind is not served. It is longer than the first delays of a usual
+ * backoff, so that the attempts last until a definition that is being installed is there.
+ */
+const notServedRetryMs = 30_000;
+
 /** Returns how the handler wants its failure to be treated, and the delay that it asks for in milliseconds, or -1 without one. */
 export function verdictOf(error: unknown): { kind: "failed" | "permanent"; retryAfterMs: number } {
   try {
@@ -123,6 +129,7 @@ export function verdictOf(error: unknown): { kind: "failed" | "permanent"; retry
       const { delayMs } = error;
       if (isFiniteNumber(delayMs) && delayMs >= 0) return { kind: "failed", retryAfterMs: delayMs };
     }
+    if (error instanceof NotServedError) return { kind: "failed", retryAfterMs: notServedRetryMs };
   } catch {
     // A proxy that throws on access counts as an ordinary failure.
   }

@@ -2,7 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../wire.ts";
 import { type DownFrame, readUpFrame, type UpFrame } from "./frames.ts";
 import type { Launch, Link } from "./link.ts";
-import { Overdue } from "./overdue.ts";
+import { SilenceTimer } from "./silence-timer.ts";
 import { UsageShare } from "./usage-share.ts";
 
 /** Why an executor died. */
@@ -67,8 +67,8 @@ export class ExecutorProcess {
   private readonly cpuMs: () => number;
   private readonly cpu = new UsageShare(cpuShare.perMs, cpuShare.burst);
   private readonly bytes = new UsageShare(byteShare.perMs, byteShare.burst);
-  private readonly silence: Overdue;
-  private readonly stall: Overdue;
+  private readonly silence: SilenceTimer;
+  private readonly stall: SilenceTimer;
   private death: { reason: DeathReason; detail: string } | undefined;
   private buried = false;
   private hasSpoken = false;
@@ -84,8 +84,10 @@ export class ExecutorProcess {
     this.clock = options.clock;
     this.cpuMs = options.cpuMs ?? threadCpuMs;
     this.listener = options.listener;
-    this.silence = new Overdue(this.clock, (ms) => this.kill("silent", `no heartbeat for ${ms} ms`));
-    this.stall = new Overdue(this.clock, (ms) => this.kill("breach", `it took nothing that it was sent for ${ms} ms`));
+    this.silence = new SilenceTimer(this.clock, (ms) => this.kill("silent", `no heartbeat for ${ms} ms`));
+    this.stall = new SilenceTimer(this.clock, (ms) =>
+      this.kill("breach", `it took nothing that it was sent for ${ms} ms`),
+    );
     const reader = new FrameReader(maxFrameUp);
     this.link = options.launch({
       opened: () => this.silence.expect(startMs),

@@ -2,6 +2,7 @@ import { pause } from "../../base/clock.ts";
 import { describeFault, WatchfireError } from "../../base/errors.ts";
 import type { Delivery, DeliveryListener, Outcome } from "../../engine/delivery/delivery.ts";
 import { type AttemptGiver, SandboxAttempt } from "./attempt.ts";
+import type { CanaryRoute } from "./canary-route.ts";
 import type { CircuitBreaker, Involvement } from "./circuit-breaker.ts";
 import type { ExecutorHandle } from "./executor.ts";
 import type { DeathReason } from "./executor-process.ts";
@@ -81,6 +82,8 @@ export class HostedFunction implements AttemptGiver {
   private failure: WatchfireError | undefined;
   private solo = 0;
   private closed = false;
+  /** Gets its deliveries instead, while there is a canary. */
+  route: CanaryRoute | undefined;
   private readonly listener: PlacementListener = {
     lost: (placement, involvement, reason) => this.lost(placement, involvement, reason),
     room: () => this.flush(),

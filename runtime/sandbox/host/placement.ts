@@ -16,7 +16,7 @@ import type { DeathReason } from "./executor-process.ts";
 import { limitError, loadError, outcomeOf, unreadableError, unreadableLoad } from "./failure.ts";
 import type { UpFrame } from "./frames.ts";
 import { GuestCalls } from "./guest-calls.ts";
-import { GuestWords, type Lapse } from "./guest-words.ts";
+import { GuestReports, type LateFault } from "./guest-reports.ts";
 import type { RunOutput } from "./run-output.ts";
 
 /** One version of a function, with all that is needed to run it on any executor. */
@@ -33,7 +33,7 @@ export interface FunctionVersion {
   readonly env: Readonly<Record<string, string>>;
   readonly mapper: StackMapper;
   /** Mistakes already logged, which are not logged again. */
-  readonly reported: Set<Lapse>;
+  readonly reported: Set<LateFault>;
 }
 
 /** Services that handle guests' calls and output. */
@@ -79,7 +79,7 @@ export class Placement implements PlacedFunction {
   private readonly listener: PlacementListener;
   private readonly functionId: number;
   private readonly calls: GuestCalls;
-  private readonly words: GuestWords;
+  private readonly words: GuestReports;
   private readonly attempts = new YoungMap<number, SandboxAttempt>();
   /** For each realm's last entry: the events that were announced for the first time. */
   private readonly fresh = new YoungMap<number, readonly number[]>();
@@ -119,7 +119,7 @@ export class Placement implements PlacedFunction {
     const { mapper, reported } = version;
     const unreadable = (no: number, fault: unknown) => this.unreadable(no, fault);
     const speaker = { function: this.function, mapper, reported, isGone: () => this.gone };
-    this.words = new GuestWords(speaker, services.output, unreadable);
+    this.words = new GuestReports(speaker, services.output, unreadable);
     this.calls = new GuestCalls({
       executor,
       functionId: this.functionId,

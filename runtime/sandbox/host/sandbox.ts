@@ -6,6 +6,7 @@ import type { Delivery, DeliveryListener, Runner } from "../../engine/delivery/d
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
 import { MappingThread } from "../positions/mapping-thread.ts";
 import { StackMapper } from "../positions/stack-mapper.ts";
+import type { CanaryRoute } from "./canary-route.ts";
 import { launchAhead } from "./child-link.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
 import type { DeathReason } from "./executor-process.ts";
@@ -113,7 +114,7 @@ export class Sandbox implements Runner, HostedListener {
   give(delivery: Delivery, listener: DeliveryListener, instance = delivery.function): void {
     const target = this.functions.get(instance);
     if (target && !this.closed) {
-      target.give(delivery, listener);
+      (target.route ?? target).give(delivery, listener);
       return;
     }
     const code = "WF_SANDBOX_NOT_LOADED";
@@ -123,7 +124,25 @@ export class Sandbox implements Runner, HostedListener {
   }
 
   recall(instance: string): void {
-    this.functions.get(instance)?.recall();
+    const target = this.functions.get(instance);
+    target?.route?.recall();
+    target?.recall();
+  }
+
+  /** Lets a route divide the deliveries of an instance between it and the loaded instance `canary`. */
+  divide(instance: string, canary: string, route: CanaryRoute): void {
+    const [current, other] = [this.functions.get(instance), this.functions.get(canary)];
+    if (!current || !other) return;
+    route.begin(current, other);
+    current.route = route;
+  }
+
+  /** Ends a route, and unloads the canary once it has no attempt any more. */
+  async unite(instance: string, canary: string, route: CanaryRoute): Promise<void> {
+    const current = this.functions.get(instance);
+    await route.end();
+    if (current?.route === route) current.route = undefined;
+    this.unload(canary);
   }
 
   /** Removes an instance. Running attempts may finish. */

@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import { WatchfireError } from "../../base/errors.ts";
 import { systemReason } from "../../base/wording.ts";
 import type { ExecutorOptions } from "../executor-program.ts";
-import { type ExecutorRights, isWalledOff, missingRights } from "../rights.ts";
+import { type ExecutorRights, isIsolated, missingRights } from "../rights.ts";
 import { exited, greeting, joining, keyFile, maxSupervisorFrame, seen, supervisorFrame } from "../supervisor/frames.ts";
 import { encodeFrame, type Frame, FrameReader } from "../wire.ts";
 import { framesOf, hearFirstFrame } from "./first-frame.ts";
@@ -249,7 +249,7 @@ export class SupervisorClient {
     this.wire = undefined;
     for (const link of this.links.values()) link.end("exited", "the executors' supervisor is gone");
     if (this.closed) return;
-    const isOver = this.found !== undefined && isWalledOff(this.found);
+    const isOver = this.found !== undefined && isIsolated(this.found);
     this.state = isOver ? "gone" : "lost";
     const { message, code } = this.trouble ?? {};
     this.log[isOver ? "warn" : "error"]({ error: message, code }, "no executors can be started");

@@ -74,3 +74,19 @@ test("a part that does not run says why before one that runs with a remark", () 
     code: "WF_MANIFEST_DUPLICATE_KEY",
   });
 });
+
+test("a canary is reported once each part has it, and is aborted if it is aborted in one part", () => {
+  const version = { runs: 3, failures: 1 };
+  const canary = (id: string, state: "running" | "aborted") => {
+    const since = "2026-11-28T07:00:00Z";
+    return reportOf({ canary: { id, share: 10, state, since, current: version, canary: version } });
+  };
+  const whole = (first: FunctionReport, other: FunctionReport) =>
+    wholeReport(first, new Map([[1, "other"]]), new Map([["other", shareOf(other, [1])]])).canary;
+  expect(whole(canary("a", "running"), canary("a", "running"))).toMatchObject({ id: "a", state: "running" });
+  expect(whole(canary("a", "running"), canary("a", "aborted"))).toMatchObject({ id: "a", state: "aborted" });
+  expect(whole(canary("a", "aborted"), canary("a", "running"))).toMatchObject({ id: "a", state: "aborted" });
+  expect(whole(canary("b", "running"), canary("a", "aborted"))).toBeUndefined();
+  expect(whole(canary("a", "running"), reportOf())).toBeUndefined();
+  expect(whole(reportOf(), canary("a", "running"))).toBeUndefined();
+});

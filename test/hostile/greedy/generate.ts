@@ -281,6 +281,7 @@ const leans: Readonly<Record<string, (dice: Dice) => Omit<Greedy, "leansOn">>> =
       delivery: delivery(dice, { mode: "All" }),
       resources,
       paused: false,
+      canary: { abortWhen: { failureRate: 1, minRuns: most("spec.canary.abortWhen.minRuns") } },
     },
   }),
   "failures of batches": (dice) => ({

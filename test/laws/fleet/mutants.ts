@@ -244,7 +244,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "of those who share the list after a rewind one keeps the state that was undone",
     file: "runtime/informer/list/listing.ts",
-    edits: [[`filter(({ applicant }) => applicant.reason !== "rv-rewind")`, `filter((_, index) => index > 0)`]],
+    edits: [[`filter(({ requester }) => requester.reason !== "rv-rewind")`, `filter((_, index) => index > 0)`]],
     caughtBy: "test/faults/rewind.test.ts",
   },
   {

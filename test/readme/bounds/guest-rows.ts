@@ -195,14 +195,14 @@ function said(): Bound[] {
   const warnings = constant("access/server-warnings.ts", "mostTexts");
   const warning = constant("kube/server-warning.ts", "longestText");
   const series = constant("observe/user-metrics.ts", "seriesLimit");
-  const logged = constant("sandbox/host/guest-words.ts", "maxLogged");
+  const logged = constant("sandbox/host/guest-reports.ts", "maxLogged");
   return [
     {
       what: "log lines",
       ofFunction: `${burst.n} or ${bytes.size} at once; ${sizeOf(logged.value)} per attempt`,
       ofRuntime: perFunctionOnly,
       beyond: "dropped, and counted",
-      set: [burst.of, bytes.of, logged.of, ...inFile("sandbox/host/guest-words.ts"), ...inFile(...guests)],
+      set: [burst.of, bytes.of, logged.of, ...inFile("sandbox/host/guest-reports.ts"), ...inFile(...guests)],
     },
     {
       what: "log lines that wait for a reader",

@@ -12,7 +12,6 @@ import * as networking from "../traits/networking.ts";
 import * as policyTraits from "../traits/policies.ts";
 import * as quotas from "../traits/quotas.ts";
 import { service } from "../traits/service.ts";
-import { uncheckedWarnings } from "../traits/unchecked.ts";
 import * as workloadTraits from "../traits/workloads.ts";
 import { autoscalerConversion } from "./autoscaling-conversion.ts";
 import { eventConversion } from "./event-conversion.ts";
@@ -243,7 +242,7 @@ function resource(groupVersion: string, kind: string, row: Row): ResourceType {
 function warningsOf(groupVersion: string, kind: string, { check, warn, verbs }: Row): Traits["warn"] {
   const isStored = verbs === undefined || verbs.includes("update");
   if (!check && isStored) return () => [schemaAlone(groupVersion, kind)];
-  return (object) => [...(warn?.(object) ?? []), ...uncheckedWarnings(object)];
+  return warn;
 }
 
 /** The warning about a kind whose rules beyond the schema, which the real server has in code, are not there. */

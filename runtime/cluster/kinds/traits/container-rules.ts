@@ -18,7 +18,7 @@ import {
   relativePath,
   within,
 } from "./field-rules.ts";
-import { items } from "./pod-spec.ts";
+import { allContainers, items } from "./pod-spec.ts";
 import { amountReference } from "./resource-rules.ts";
 import { securityRules } from "./security-rules.ts";
 
@@ -268,16 +268,14 @@ const fieldRules: readonly FieldRule[] = [
 function sleepBeforeEnd(value: unknown, path: string): FieldFault[] {
   const spec = fieldsOf(value);
   const grace = Number(spec.terminationGracePeriodSeconds ?? 30);
-  return ["containers", "initContainers"].flatMap((list) =>
-    items(spec, list).flatMap((container, index) =>
-      ["postStart", "preStop"].flatMap((hook) => {
-        const sleep = at(container, `lifecycle.${hook}.sleep`);
-        const seconds = Number(fieldsOf(sleep).seconds ?? 0);
-        if (!isFields(sleep) || (seconds >= 0 && seconds <= grace)) return [];
-        const why = `must be non-negative and less than terminationGracePeriodSeconds (${grace})`;
-        return [fault.invalid(`${path}.${list}[${index}].lifecycle.${hook}.sleep`, seconds, why)];
-      }),
-    ),
+  return allContainers(spec, path).flatMap(([container, where]) =>
+    ["postStart", "preStop"].flatMap((hook) => {
+      const sleep = at(container, `lifecycle.${hook}.sleep`);
+      const seconds = Number(fieldsOf(sleep).seconds ?? 0);
+      if (!isFields(sleep) || (seconds >= 0 && seconds <= grace)) return [];
+      const why = `must be non-negative and less than terminationGracePeriodSeconds (${grace})`;
+      return [fault.invalid(`${where}.lifecycle.${hook}.sleep`, seconds, why)];
+    }),
   );
 }
 

@@ -2,11 +2,11 @@ import { at, equal, type Fields, fieldsOf, isFields, type KubeObject } from "../
 import { type FieldFault, fault } from "../../api/status.ts";
 import { isNumber } from "../../exact-json.ts";
 import { field, type Traits } from "../resource-type.ts";
-import { appArmorFaults, appArmorWarnings } from "./app-armor.ts";
 import { claimFaults, claimFinalizer, dropSources } from "./claim-faults.ts";
 import { dataKeyFaults } from "./field-rules.ts";
 import { podSpecFaults } from "./pod-faults.ts";
 import { defaultPodSpec, defaultRequests, defaultText, items, made, otherwise } from "./pod-spec.ts";
+import { appArmorWarnings, profileFaults } from "./profile-annotations.ts";
 
 /** Size limit of a Secret's or ConfigMap's data in bytes, before base64 (core.MaxSecretSize). */
 const dataLimit = 1024 * 1024;
@@ -171,7 +171,7 @@ export const pod: Traits = {
   },
   check: (object, old) => [
     ...podSpecFaults(object, "spec", { restart: ["Always", "OnFailure", "Never"] }),
-    ...appArmorFaults(object, "metadata", "spec"),
+    ...profileFaults(object, "metadata", "spec"),
     ...(old || at(object, "spec.ephemeralContainers") === undefined
       ? []
       : [fault.forbidden("spec.ephemeralContainers", "cannot be set on create")]),

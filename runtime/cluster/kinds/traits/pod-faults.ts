@@ -1,10 +1,10 @@
 import { at, type Fields, fieldsOf, isFields } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
 import { labelFaults, nameFaults, qualifiedNameFaults } from "../names.ts";
-import { appArmorFaults } from "./app-armor.ts";
 import { ruleFaults } from "./field-rules.ts";
 import { podRules } from "./pod-rules.ts";
 import { items } from "./pod-spec.ts";
+import { profileFaults } from "./profile-annotations.ts";
 import { resourceFaults } from "./resource-rules.ts";
 import { choiceFaults, negativeFaults, portNumberFaults, protocols } from "./value-faults.ts";
 
@@ -62,7 +62,7 @@ export function templateFaults(
       qualifiedNameFaults(key.toLowerCase()).map((text) => fault.invalid(`${path}.annotations`, key, text)),
     ),
     ...podSpecFaults(object, `${path}.spec`, options),
-    ...appArmorFaults(object, `${path}.metadata`, `${path}.spec`).map(withoutMetadata),
+    ...profileFaults(object, `${path}.metadata`, `${path}.spec`).map(withoutMetadata),
     ...(at(object, `${path}.spec.ephemeralContainers`) === undefined
       ? []
       : [fault.forbidden(`${path}.spec.ephemeralContainers`, "ephemeral containers not allowed in pod template")]),

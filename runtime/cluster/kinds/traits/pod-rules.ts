@@ -1,4 +1,4 @@
-import { at, type Fields, isFields } from "../../api/object.ts";
+import { at, type Fields, fieldsOf, isFields } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
 import { containerRules } from "./container-rules.ts";
 import {
@@ -13,11 +13,12 @@ import {
   qualified,
   within,
 } from "./field-rules.ts";
-import { items } from "./pod-spec.ts";
+import { allContainers } from "./pod-spec.ts";
 import { resourceRules } from "./resource-rules.ts";
 import { schedulingRules } from "./scheduling-rules.ts";
 import { id, largest, securityRules } from "./security-rules.ts";
 import { volumeRules } from "./volume-rules.ts";
+import { hostProcessFaults, linuxFaults, windowsFaults } from "./windows-rules.ts";
 
 /** Names that may have underscores, as some domains do. */
 const searchDomain = /^_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*\.?$/;
@@ -54,30 +55,11 @@ const exclude = (spec: Fields, path: string, names: readonly string[], why: stri
 
 /** A container sees the whole of /proc only in a namespace of users. */
 function procMountFaults(spec: Fields, path: string): FieldFault[] {
-  return ["containers", "initContainers"].flatMap((list) =>
-    items(spec, list).flatMap((container, index) =>
-      at(container, "securityContext.procMount") === "Unmasked"
-        ? [
-            fault.invalid(
-              `${path}.${list}[${index}].securityContext.procMount`,
-              "Unmasked",
-              "`hostUsers` must be false to use `Unmasked`",
-            ),
-          ]
-        : [],
-    ),
-  );
-}
-
-/** A pod for Linux has no options for Windows. */
-function windowsFaults(spec: Fields, path: string): FieldFault[] {
-  const isSet = (owner: unknown) => at(owner, "securityContext.windowsOptions") !== undefined;
-  const holders = ["containers", "initContainers"].flatMap((list) =>
-    items(spec, list).flatMap((container, index) => (isSet(container) ? [`${path}.${list}[${index}]`] : [])),
-  );
-  return [...(isSet(spec) ? [path] : []), ...holders].map((holder) =>
-    fault.forbidden(`${holder}.securityContext.windowsOptions`, "windows options cannot be set for a linux pod"),
-  );
+  return allContainers(spec, path)
+    .filter(([container]) => at(container, "securityContext.procMount") === "Unmasked")
+    .map(([, where]) =>
+      fault.invalid(`${where}.securityContext.procMount`, "Unmasked", "`hostUsers` must be false to use `Unmasked`"),
+    );
 }
 
 /** Fields of a pod that exclude or need one another. */
@@ -102,7 +84,10 @@ const together: Check = (value, path) => {
     for (const name of ["hostNetwork", "setHostnameAsFQDN"])
       if (value[name] === true)
         faults.push(fault.forbidden(`${path}.hostnameOverride`, `may not be specified when ${name} is true`));
-  if (isFields(value.os) && value.os.name === "linux") faults.push(...windowsFaults(value, path));
+  const os = fieldsOf(value.os).name;
+  if (os === "linux") faults.push(...linuxFaults(value, path));
+  if (os === "windows") faults.push(...windowsFaults(value, path));
+  faults.push(...hostProcessFaults(value, path));
   if (dnsPolicy !== "None") return faults;
   if (!isFields(dnsConfig))
     faults.push(fault.required(`${path}.dnsConfig`, "must provide `dnsConfig` when `dnsPolicy` is None"));

@@ -26,6 +26,13 @@ export function items(fields: Fields, name: string): Fields[] {
   return Array.isArray(value) ? value.filter(isFields) : [];
 }
 
+/** All containers of a pod's spec, each with its path. */
+export function allContainers(spec: Fields, path: string): (readonly [container: Fields, path: string])[] {
+  return ["initContainers", "containers"].flatMap((list) =>
+    items(spec, list).map((container, index) => [container, `${path}.${list}[${index}]`] as const),
+  );
+}
+
 const probes = ["livenessProbe", "readinessProbe", "startupProbe"];
 
 /** Fills in the request of a probe or a lifecycle hook. */
@@ -119,6 +126,8 @@ export function defaultPodSpec(spec: Fields): void {
   defaultText(spec, "dnsPolicy", "ClusterFirst");
   otherwise(spec, "securityContext", {});
   defaultText(spec, "schedulerName", "default-scheduler");
+  // The real server has it only behind a feature gate.
+  delete spec.schedulingGroup;
   for (const name of ["serviceAccountName", "serviceAccount"]) if (spec[name] === "") delete spec[name];
   if (typeof spec.serviceAccountName === "string") otherwise(spec, "serviceAccount", spec.serviceAccountName);
   else if (typeof spec.serviceAccount === "string") spec.serviceAccountName = spec.serviceAccount;

@@ -1,6 +1,7 @@
 import { isFields } from "../../api/object.ts";
 import { fault } from "../../api/status.ts";
 import { below, type Check, type FieldRule, oneOf, present, relativePath, within } from "./field-rules.ts";
+import { windowsOptionRules } from "./windows-rules.ts";
 
 /** The largest number that an int32 can hold. */
 export const largest = 2 ** 31 - 1;
@@ -51,4 +52,5 @@ export const securityRules: readonly FieldRule[] = [
   ["securityContext.seccompProfile.localhostProfile", relativePath],
   ...profile("appArmorProfile", "AppArmor"),
   ["securityContext.appArmorProfile.localhostProfile", profileName],
+  ...windowsOptionRules,
 ];

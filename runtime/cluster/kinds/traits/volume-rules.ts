@@ -15,6 +15,7 @@ import {
   within,
 } from "./field-rules.ts";
 import { amountReference } from "./resource-rules.ts";
+import { storageRules } from "./storage-rules.ts";
 import { isAbove } from "./value-faults.ts";
 
 /** The permissions of a projected file. */
@@ -126,6 +127,7 @@ const claimMetadata: Check = (value, path) => {
 /** The rules of a pod's volumes. */
 export const volumeRules: readonly FieldRule[] = below("volumes[]", [
   ["", volumeSource],
+  ...storageRules,
   [
     "emptyDir.sizeLimit",
     (value, path) =>

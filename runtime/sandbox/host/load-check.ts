@@ -4,7 +4,7 @@ import type { FunctionVersion } from "./placement.ts";
 import { Sandbox } from "./sandbox.ts";
 
 /** Loads functions in an executor, with their limits, to check that they can be loaded. No handler is called. */
-export class Trial {
+export class LoadCheck {
   private readonly sandbox: Sandbox;
 
   constructor(clock: Clock) {

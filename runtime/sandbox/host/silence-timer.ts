@@ -7,7 +7,7 @@ import type { Clock, Timer } from "../../base/clock.ts";
 const catchUpMs = 250;
 
 /** Watches for a recurring event and reports when it has been missing for too long. */
-export class Overdue {
+export class SilenceTimer {
   private readonly clock: Clock;
   private readonly over: (waitedMs: number) => void;
   private timer: Timer | undefined;

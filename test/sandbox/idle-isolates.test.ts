@@ -1,19 +1,23 @@
 import { describe, expect, it } from "vitest";
-import { letGoOfIdle, roomyIsolates, type Warm } from "../../runtime/sandbox/executor/warmth.ts";
+import {
+  type ClosableFunction,
+  closeIdleIsolates,
+  isolatesAlwaysKept,
+} from "../../runtime/sandbox/executor/idle-isolates.ts";
 
 const idleMs = 300_000;
 const now = 1_000_000;
 
 describe("functions with nothing to do", () => {
   it("keep their isolates for the whole time while there is room", () => {
-    const functions = crowd(roomyIsolates, () => ({ idleFor: idleMs - 1 }));
+    const functions = crowd(isolatesAlwaysKept, () => ({ idleFor: idleMs - 1 }));
     expect(letGo(functions)).toEqual([]);
-    expect(letGo([...functions.slice(1), fake({ idleFor: idleMs })])).toEqual([roomyIsolates - 1]);
+    expect(letGo([...functions.slice(1), fake({ idleFor: idleMs })])).toEqual([isolatesAlwaysKept - 1]);
   });
 
   it("that never had an event give way at once in a crowd, those idle longest first, until there is room", () => {
-    const functions = crowd(roomyIsolates + 3, (index) => ({ isUsed: false, idleFor: 2_000 + index }));
-    expect(letGo(functions)).toEqual([2, 1, 0].map((index) => roomyIsolates + index));
+    const functions = crowd(isolatesAlwaysKept + 3, (index) => ({ isUsed: false, idleFor: 2_000 + index }));
+    expect(letGo(functions)).toEqual([2, 1, 0].map((index) => isolatesAlwaysKept + index));
   });
 
   it("that never had an event keep their isolates for ten seconds while there is room", () => {
@@ -23,7 +27,7 @@ describe("functions with nothing to do", () => {
 
   it("that had events keep their isolates for a minute in a crowd", () => {
     expect(letGo(crowd(500, () => ({ idleFor: 59_000 })))).toEqual([]);
-    expect(letGo(crowd(500, () => ({ idleFor: 61_000 })))).toHaveLength(500 - roomyIsolates);
+    expect(letGo(crowd(500, () => ({ idleFor: 61_000 })))).toHaveLength(500 - isolatesAlwaysKept);
   });
 
   it("that were loaded this moment keep their isolates, whatever the crowd", () => {
@@ -47,7 +51,7 @@ interface Fake {
   readonly idleFor: number | undefined;
 }
 
-function fake({ isolates = 1, isUsed = true, idleFor }: Fake): Omit<Warm, "letGo"> {
+function fake({ isolates = 1, isUsed = true, idleFor }: Fake): Omit<ClosableFunction, "letGo"> {
   return { isolates, isUsed, idleSince: idleFor === undefined ? undefined : now - idleFor };
 }
 
@@ -55,9 +59,9 @@ const crowd = (size: number, of: (index: number) => Fake) =>
   Array.from({ length: size }, (_, index) => fake(of(index)));
 
 /** Returns the indexes of the released functions, in the order of their release. */
-function letGo(functions: readonly Omit<Warm, "letGo">[], forMs = idleMs): readonly number[] {
+function letGo(functions: readonly Omit<ClosableFunction, "letGo">[], forMs = idleMs): readonly number[] {
   const gone: number[] = [];
   const warm = functions.map((one, index) => ({ ...one, letGo: () => void gone.push(index) }));
-  letGoOfIdle(warm, now, forMs);
+  closeIdleIsolates(warm, now, forMs);
   return gone;
 }

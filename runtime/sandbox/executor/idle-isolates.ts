@@ -1,5 +1,5 @@
 /** Number of isolates that an executor keeps regardless of their use, at some 2 MB each. V8 gets slower with each further one. */
-export const roomyIsolates = 64;
+export const isolatesAlwaysKept = 64;
 /** Beyond that number: milliseconds without an event after which a function's isolate is closed. Opening it again takes 5 ms. */
 const crowdedIdleMs = 60_000;
 /** The same for a function that has had no event since its load. */
@@ -11,7 +11,7 @@ const crowdedUnusedMs = 1_000;
 const unusedMs = 10_000;
 
 /** A function whose isolates may be closed. */
-export interface Warm {
+export interface ClosableFunction {
   /** Number of its isolates. */
   readonly isolates: number;
   /** Whether an event has run in them. */
@@ -23,18 +23,18 @@ export interface Warm {
 
 /**
  * Closes isolates that have been idle for `idleMs`, the longest idle first. The time is shorter for isolates that no event has used,
- * and with more than `roomyIsolates` isolates. The next event opens one again.
+ * and with more than `isolatesAlwaysKept` isolates. The next event opens one again.
  */
-export function letGoOfIdle(functions: Iterable<Warm>, now: number, idleMs: number): void {
+export function closeIdleIsolates(functions: Iterable<ClosableFunction>, now: number, idleMs: number): void {
   let isolates = 0;
-  const idle: { readonly one: Warm; readonly since: number }[] = [];
+  const idle: { readonly one: ClosableFunction; readonly since: number }[] = [];
   for (const one of functions) {
     isolates += one.isolates;
     const since = one.idleSince;
     if (since !== undefined && one.isolates > 0) idle.push({ one, since });
   }
   for (const { one, since } of idle.toSorted((a, b) => a.since - b.since)) {
-    const isCrowd = isolates > roomyIsolates;
+    const isCrowd = isolates > isolatesAlwaysKept;
     const ownMs = one.isUsed ? (isCrowd ? crowdedIdleMs : idleMs) : isCrowd ? crowdedUnusedMs : unusedMs;
     if (now - since < Math.min(idleMs, ownMs)) continue;
     isolates -= one.isolates;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { SandboxAttempt } from "../../runtime/sandbox/host/attempt.ts";
-import { GuestWords } from "../../runtime/sandbox/host/guest-words.ts";
+import { GuestReports } from "../../runtime/sandbox/host/guest-reports.ts";
 import type { StackMapper } from "../../runtime/sandbox/positions/stack-mapper.ts";
 
 const thrown = { name: "Error", message: "the token is s3cr3t", stack: "Error\n    at f (app:///f:1:1)" };
@@ -11,7 +11,7 @@ function wordsOf() {
   const lines: string[] = [];
   let isGone = false;
   const mapper = { map: () => mapped, mapJson: () => mapped, place: async () => undefined };
-  const words = new GuestWords(
+  const words = new GuestReports(
     { function: "f", mapper: mapper as unknown as StackMapper, reported: new Set(), isGone: () => isGone },
     { log: (_, level, message) => void lines.push(`${level} ${message}`), metric: () => {} },
     () => {},
@@ -62,7 +62,7 @@ it("a line or a figure that may not be written is neither placed nor cleaned", (
     log: (...line: unknown[]) => void seen.push(line),
     metric: (...figure: unknown[]) => void seen.push(figure),
   };
-  const words = new GuestWords({ function: "f", mapper, reported: new Set(), isGone: () => false }, output, () => {});
+  const words = new GuestReports({ function: "f", mapper, reported: new Set(), isGone: () => false }, output, () => {});
   const attempt = { caller: {}, logged: 0, metrics: 0 } as unknown as SandboxAttempt;
   expect(words.log(attempt, { no: 1, level: "info", message: "\u0000".repeat(4_000), fields: "{}" })).toBe(true);
   expect(words.count(attempt, { no: 1, type: "increment", name: "n", value: 1, labels: "{}" })).toBe(true);

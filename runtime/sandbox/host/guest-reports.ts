@@ -10,20 +10,20 @@ const maxLogged = 128 * 1024;
 const maxMetrics = 2000;
 
 /** Mistakes after a handler's return that are logged once per version. */
-export type Lapse = "stray" | "call";
+export type LateFault = "stray" | "call";
 
 /** The function whose output is passed on. */
 interface Speaker {
   readonly function: string;
   readonly mapper: StackMapper;
   /** Mistakes already logged, which are not logged again. */
-  readonly reported: Set<Lapse>;
+  readonly reported: Set<LateFault>;
   /** Whether its code is gone. Then it is no longer known which Secrets its output may contain. */
   isGone(): boolean;
 }
 
 /** Passes on a function's log lines and metrics, with stacks mapped to the author's files and without control characters. */
-export class GuestWords {
+export class GuestReports {
   private readonly speaker: Speaker;
   private readonly output: GuestOutput;
   /** Called when a log line that waited for its stack could not be written. */
@@ -82,7 +82,7 @@ export class GuestWords {
    * Logs a warning for the first mistake of its kind, because a busy function would repeat it for ever. Its fields are computed
    * only if it is logged.
    */
-  private once(kind: Lapse, caller: Caller, message: string, fields: () => Promise<Record<string, unknown>>): void {
+  private once(kind: LateFault, caller: Caller, message: string, fields: () => Promise<Record<string, unknown>>): void {
     const { reported } = this.speaker;
     if (reported.has(kind)) return;
     reported.add(kind);
