@@ -124,6 +124,10 @@ export const sourceAnswerSchema = z.object({
 
 export const runsQuestionSchema = runFiltersSchema.extend({
   function: z.string().max(253).optional(),
+  /** Part of a log line of the run, in upper or lower case. Only the history has log lines. */
+  log: z.string().max(400).optional(),
+  /** Only runs with a log line that is a warning or an error. */
+  logged: z.literal("warning").optional(),
   limit: z.coerce.number().int().min(1).max(1000).default(100),
 });
 export type RunsQuestion = z.infer<typeof runsQuestionSchema>;

@@ -46,6 +46,10 @@ const mostChanges = 1_000;
 /** Log lines in one answer, and their characters. */
 const mostLines = 5_000;
 const mostLineCharacters = 4 * 2 ** 20;
+/** Log lines in which warnings are looked for, for one list of runs. */
+const mostSearched = 20_000;
+/** Whether a line is a warning or an error. Each line begins with its level. */
+const isWarning = `substr(line, 1, 15) IN ('{"level":"warn"', '{"level":"error', '{"level":"fatal')`;
 
 /** Limits of the history. */
 export interface HistoryLimits {
@@ -73,9 +77,13 @@ export interface HistoryQuestion {
   /** The event's id. */
   readonly id?: string | undefined;
   readonly outcome?: HistoryRun["outcome"] | "any-failure" | undefined;
-  /** Part of `namespace/name`. */
+  /** Part of the kind, a space and `namespace/name`, in upper or lower case. */
   readonly object?: string | undefined;
   readonly trigger?: string | undefined;
+  /** Part of a log line of the run, in upper or lower case. */
+  readonly log?: string | undefined;
+  /** Only runs with a log line that is a warning or an error. */
+  readonly logged?: "warning" | undefined;
   /** Runs that ended at this time or later, and before that one. */
   readonly since?: number | undefined;
   readonly before?: number | undefined;
@@ -168,6 +176,18 @@ export class RunHistory {
     const { sql, values } = this.queryOf(question);
     const rows = await this.query(sql, values);
     return (await this.attempt(async () => rows.map(readRun))) ?? [];
+  }
+
+  /** Returns those of the runs, newest first, that have a warning or an error among the last 20,000 lines of their time. */
+  async warnedOf(runs: readonly HistoryRun[]): Promise<ReadonlySet<HistoryRun>> {
+    const [newest, oldest] = [runs[0], runs.at(-1)];
+    if (!newest || !oldest) return new Set();
+    const last = `SELECT function, run, line FROM lines WHERE number BETWEEN ? AND ? ORDER BY number DESC LIMIT ${mostSearched}`;
+    const sql = `SELECT DISTINCT function, run FROM (${last}) WHERE run IS NOT NULL AND ${isWarning}`;
+    const from = Math.max(this.oldest, (oldest.at - oldest.took - marginMs) * 1000);
+    const rows = await this.query(sql, [from, (newest.at + marginMs) * 1000]);
+    const found = new Set(rows.map(({ function: name, run }) => runKey({ function: String(name), id: String(run) })));
+    return new Set(runs.filter((each) => found.has(runKey({ function: each.function, id: each.run }))));
   }
 
   /** Returns the last attempt of a recent run with the objects that it received; `undefined` if they are no longer in memory. */
@@ -354,7 +374,15 @@ export class RunHistory {
     demand("function = ?", question.function);
     demand("run = ?", id);
     demand("trigger = ?", question.trigger);
-    demand("instr(object, ?) > 0", object);
+    demand("instr(lower(kind || ' ' || object), ?) > 0", object?.trim().toLowerCase());
+    const lines = question.function === undefined ? "" : "function = ? AND ";
+    const ofFunction = question.function === undefined ? [] : [question.function];
+    const demandLine = (condition: string, ...more: SqlValue[]) => {
+      conditions.push(`run IN (SELECT run FROM lines WHERE ${lines}number >= ? AND run IS NOT NULL AND ${condition})`);
+      values.push(...ofFunction, Math.max((since - marginMs) * 1000, this.oldest), ...more);
+    };
+    if (question.logged) demandLine(isWarning);
+    if (question.log !== undefined) demandLine("instr(lower(line), ?) > 0", question.log.toLowerCase());
     if (outcome === "any-failure") conditions.push("outcome <> 'ok' AND outcome <> 'interrupted'");
     else if (outcome === "ok") demand("outcome = ?", outcome);
     // The first condition lets SQLite use the index of failures.
@@ -438,7 +466,14 @@ const interruptedBefore = ({ beganAt, ...run }: EndedRun): EndedRun => ({
   attempt: run.attempt - 1,
   redelivered: false,
   ...{ receivedAt: undefined, beganAt, endedAt: beganAt, outcome: { type: "interrupted" } },
-  ...{ calls: undefined, trace: undefined, cpuMs: undefined, heapBytes: undefined, body: undefined, oldBody: undefined },
+  ...{
+    calls: undefined,
+    trace: undefined,
+    cpuMs: undefined,
+    heapBytes: undefined,
+    body: undefined,
+    oldBody: undefined,
+  },
 });
 
 const readLine = ({ number, line }: { readonly [name: string]: SqlValue }): KeptLine => ({

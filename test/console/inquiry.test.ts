@@ -53,6 +53,7 @@ test("runs are found by function, outcome, object, trigger and time", async () =
     (await searchRuns(reports, { limit: 9, ...question }, async () => ({ runs }))).runs.map(({ id }) => id);
   expect(await ids({ outcome: "failed" })).toEqual(["id-5"]);
   expect(await ids({ object: "eve" })).toEqual(["id-4"]);
+  expect(await ids({ object: "configmap TEAM/eve " })).toEqual(["id-4"]);
   expect(await ids({ trigger: "other" })).toEqual(["id-3"]);
   expect(await ids({ since: timeAt(4).replace(".000Z", "+00:00") })).toEqual(["id-5", "id-4"]);
   expect(await ids({ function: "b" })).toEqual([]);

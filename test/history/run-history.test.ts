@@ -64,6 +64,30 @@ test("runs are found by function, outcome, object, trigger and time, newest firs
   expect(await found({ object: "%" })).toEqual([]);
 });
 
+test("runs are found by their log lines, and those with a warning are marked", async () => {
+  const clock = new StandingClock();
+  const { history } = historyOf({ clock });
+  for (const [index, level] of ["info", "warn", "error"].entries()) {
+    history.runs.ended.push(endedRun({ endedAt: clock.at }, level));
+    const line = JSON.stringify({ level, function: "greet", msg: "Stock is low", left: index });
+    history.lines.lines.push({
+      number: clock.at * 1000 + index,
+      function: "greet",
+      run: endedRun({}, level).id,
+      line,
+    });
+  }
+  const found = async (question: object) => ids(await history.find({ limit: 10, ...question }));
+  expect(await found({ logged: "warning" })).toEqual(["error", "warn"]);
+  expect(await found({ log: "stock is LOW" })).toEqual(["error", "warn", "info"]);
+  expect(await found({ log: '"left":1', function: "greet" })).toEqual(["warn"]);
+  expect(await found({ log: "left", function: "copy" })).toEqual([]);
+  const all = await history.find({ limit: 10 });
+  expect(ids([...(await history.warnedOf(all))])).toEqual(["error", "warn"]);
+  expect((await history.warnedOf([])).size).toBe(0);
+  expect(await found({ object: " configMAP team-a/INFO " })).toEqual(["info"]);
+});
+
 test("what is older than the age is neither shown nor kept", async () => {
   const clock = new StandingClock();
   const { history } = historyOf({ clock, limits: { bytes: 2 ** 21, ageMs: 10 * minute } });

@@ -97,7 +97,7 @@ export function Said({ children }: { children: string }) {
 const outcomeWords = {
   ok: "ok",
   failed: "failed",
-  permanent: "failed for good",
+  permanent: "failed, no retry",
   interrupted: "interrupted",
 } as const;
 
@@ -250,9 +250,11 @@ export function Filter(props: {
   name: string;
   value: string;
   options?: readonly (readonly [value: string, text: string])[];
+  /** What is typed in. */
+  hint?: string;
   onChange: (changes: Record<string, string>) => void;
 }) {
-  const { label, name, value, options, onChange } = props;
+  const { label, name, value, options, hint, onChange } = props;
   const take = (event: Event) => onChange({ [name]: (event.currentTarget as HTMLInputElement).value });
   return (
     <label htmlFor={`filter-${name}`}>
@@ -266,7 +268,15 @@ export function Filter(props: {
           ))}
         </select>
       ) : (
-        <input id={`filter-${name}`} name={name} value={value} onInput={take} autocomplete="off" spellcheck={false} />
+        <input
+          id={`filter-${name}`}
+          name={name}
+          value={value}
+          placeholder={hint}
+          onInput={take}
+          autocomplete="off"
+          spellcheck={false}
+        />
       )}
     </label>
   );
