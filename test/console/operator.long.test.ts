@@ -181,3 +181,83 @@ test.skipIf("absent" in browser)(
     expect(await page.locator(".result .bad").count()).toBe(1);
   },
 );
+
+test.skipIf("absent" in browser)(
+  "dead letters are found, chosen together and shown, and a redelivery of all objects is chosen, not the default",
+  slow,
+  async () => {
+    const { page, button, origin } = await open();
+    await page.goto(`${origin}/dead-letters`);
+    await page.getByLabel("Object or error contains").fill("default/eve");
+    await page.getByText("Select all 0").waitFor();
+    await page.getByLabel("Object or error contains").fill(" ConfigMap default/ADA TypeError ");
+    await button("Select all 1").click();
+    await page.getByText("1 selected.").waitFor();
+    await button("Select none").click();
+    await button("Show dead letter 1").click();
+    await page.waitForFunction('document.activeElement?.textContent.includes("Dead letter 1")');
+    await looksRight(page, "dead-letter");
+    await page.goto(`${origin}/functions/greet`);
+    await button("Redeliver").click();
+    expect(await button("Redeliver the object").isDisabled()).toBe(true);
+    await page.getByRole("dialog").getByLabel("All objects").check();
+    expect(await button("Redeliver all objects").isEnabled()).toBe(true);
+    await looksRight(page, "redeliver");
+    await page.keyboard.press("Escape");
+    await page.waitForFunction('document.activeElement?.textContent === "Redeliver"');
+  },
+);
+
+test.skipIf("absent" in browser)(
+  "a page that had no answer asks again, a wrong address and a wrong name are said to be so, and a page has the focus",
+  slow,
+  async () => {
+    const { page, origin } = await open();
+    // Without the stream of changes, which would ask for the page again.
+    await page.route("**/api/events", (route) => route.abort());
+    await page.route("**/api/config", (route) => route.abort());
+    await page.goto(`${origin}/config`);
+    await page.getByRole("alert").getByText("The runtime does not answer.").waitFor();
+    await page.unroute("**/api/config");
+    await page.getByRole("table", { name: "Versions" }).waitFor();
+    await page.goto(`${origin}/nope`);
+    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+    await page.getByRole("link", { name: "Explain" }).click();
+    await page.waitForFunction('document.activeElement?.id === "main"');
+    await page.getByLabel("Name", { exact: true }).fill("a/b");
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.getByRole("alert").getByText("This is not the name of an object.").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(1);
+    await looksRight(page, "explain-invalid");
+    await page.goto(`${origin}/runs/${encodeURIComponent("u/12/Added")}?function=greet`);
+    await page.waitForFunction('document.title === "Run of greet – Watchfire"');
+  },
+);
+
+test.skipIf("absent" in browser)("a name of 253 characters makes no page wider than its window", slow, async () => {
+  const object = `${"n".repeat(60)}/${"long-".repeat(50)}ada`;
+  const long = {
+    ...{
+      function: "greet",
+      id: `${"u".repeat(250)}/12/Added`,
+      trigger: "settings",
+      type: "Added",
+      kind: "ConfigMap",
+      object,
+    },
+    ...{ resourceVersion: "12", attempt: 1, outcome: "failed" as const, durationMs: 3, at: "2026-01-01T00:00:02.000Z" },
+    error: `TypeError: ${object}`,
+  };
+  const { page, origin } = await open({ operations: { runs: async () => ({ runs: [long] }) } });
+  await page.goto(`${origin}/runs`);
+  await page.getByRole("cell", { name: `ConfigMap ${object}` }).waitFor();
+  await looksRight(page, "runs-long");
+  const table = page.getByRole("region", { name: "Runs" });
+  const beyond = await table.evaluate(
+    (each: { scrollWidth: number; clientWidth: number }) => each.scrollWidth - each.clientWidth,
+  );
+  expect(beyond).toBeLessThanOrEqual(0);
+  await page.goto(`${origin}/runs/${encodeURIComponent(long.id)}?function=greet`);
+  await page.getByRole("table", { name: "Attempts" }).waitFor();
+  await looksRight(page, "run-long");
+});

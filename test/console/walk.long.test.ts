@@ -319,7 +319,7 @@ test.skipIf("absent" in browser)(
       await page.getByRole("table", { name: "Checks of" }).waitFor();
       await looksRight(page, "explain-answer", theme);
       await page.goto(new URL("/dead-letters?show=1", link).href);
-      await page.getByRole("region", { name: "Object" }).waitFor();
+      await page.getByRole("region", { name: "Object", exact: true }).waitFor();
       await looksRight(page, "dead-letter", theme);
     }
     expect(faults).toEqual([]);

@@ -86,6 +86,8 @@ export interface Loaded<T> {
 /** Milliseconds from an answer to the next request for the same data. A slow answer is followed by a pause of so many times its duration. */
 const leastMs = 120;
 const restFactor = 4;
+/** Milliseconds until a request is repeated that had no answer. */
+const retryMs = 2_000;
 
 /** Asks for a path, and again whenever one of the topics changes. `everyMs`: and so often, while the page can be seen. */
 export function useData<T>(path: string | undefined, topics: readonly Topic[], everyMs?: number): Loaded<T> {
@@ -102,17 +104,22 @@ export function useData<T>(path: string | undefined, topics: readonly Topic[], e
       timer = undefined;
       isAsking = true;
       again = false;
+      let isFailed = false;
       try {
         const data = await get<T>(path);
         if (!isOver) setLoaded({ data, path });
       } catch (error) {
+        isFailed = !(error instanceof Refusal);
         const why = error instanceof Refusal ? error.message : "the runtime does not answer";
         if (!isOver) setLoaded((before) => ({ ...(before.path === path ? before : {}), path, error: why }));
       }
       isAsking = false;
       const ended = performance.now();
       nextAt = ended + Math.max(leastMs, (ended - began) * restFactor);
-      if (again && !isOver) timer = setTimeout(load, nextAt - ended);
+      if (isOver) return;
+      if (again) timer = setTimeout(load, nextAt - ended);
+      // The stream of changes may never have been interrupted, so nothing else would ask again.
+      else if (isFailed) timer = setTimeout(load, retryMs);
     };
     const hear = (changed: readonly Topic[] | "beat") => {
       if (changed !== "beat" && !changed.some((topic) => topics.includes(topic))) return;

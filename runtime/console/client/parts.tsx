@@ -198,6 +198,8 @@ export function Confirm(props: {
   children: ComponentChildren;
   yes: string;
   isDangerous?: boolean;
+  /** Something has to be filled in first. */
+  isIncomplete?: boolean;
   onYes: (reason: string) => void;
   onNo: () => void;
 }) {
@@ -235,6 +237,7 @@ export function Confirm(props: {
         <button
           type="button"
           class={props.isDangerous ? "danger" : "primary"}
+          disabled={props.isIncomplete}
           onClick={() => props.onYes(reason.trim())}
         >
           {props.yes}

@@ -18,7 +18,7 @@ export function RedeliverButton({ name, rights }: { name: string; rights: Rights
   const [namespace, setNamespace] = useState("");
   const [object, setObject] = useState("");
   const [delivered, setDelivered] = useState<number>();
-  const isAll = object.trim() === "";
+  const [isAll, setAll] = useState(false);
   const run = (reason: string) => {
     setAsking(false);
     void act(async () => {
@@ -55,25 +55,35 @@ export function RedeliverButton({ name, rights }: { name: string; rights: Rights
         <Confirm
           title={`Redeliver to ${name}?`}
           yes={isAll ? "Redeliver all objects" : "Redeliver the object"}
+          isIncomplete={!isAll && object.trim() === ""}
           onYes={run}
           onNo={() => setAsking(false)}
         >
+          <p>The handler runs with the object as it is now, or with every object that its triggers select.</p>
           <p>
-            The handler runs with the object as it is now. Without a name, it runs with every object that its triggers
-            select.
+            <label>
+              <input type="checkbox" checked={isAll} onChange={(event) => setAll(event.currentTarget.checked)} /> All
+              objects
+            </label>
           </p>
           <div class="filters">
             <label>
               <span>Namespace</span>
               <input
                 value={namespace}
+                disabled={isAll}
                 onInput={(event) => setNamespace(event.currentTarget.value)}
                 autocomplete="off"
               />
             </label>
             <label>
               <span>Name</span>
-              <input value={object} onInput={(event) => setObject(event.currentTarget.value)} autocomplete="off" />
+              <input
+                value={object}
+                disabled={isAll}
+                onInput={(event) => setObject(event.currentTarget.value)}
+                autocomplete="off"
+              />
             </label>
           </div>
         </Confirm>

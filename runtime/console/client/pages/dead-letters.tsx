@@ -1,7 +1,7 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { DeadLetterDetail, DeadLetterRow } from "../../../observe/dead-letter.ts";
 import { post, useData } from "../api.tsx";
-import { act, Code, Confirm, Ready, Table, When, wide, wideNumber } from "../parts.tsx";
+import { act, Code, Confirm, Filter, Ready, Table, When, wide, wideNumber } from "../parts.tsx";
 import { letterCount, replay } from "../replay-all.tsx";
 import { Denied, deniedId, type Rights, useRights } from "../rights.tsx";
 import { functionHref, runHref, setQuery, url } from "../route.tsx";
@@ -20,7 +20,7 @@ export function DeadLettersPage() {
         {name === null ? "Events that were given up. " : `Events of ${name} that were given up. `}
         {name !== null && <a href="/dead-letters">Show those of all functions</a>}
       </p>
-      {shown !== null && <Letter id={shown} />}
+      {shown !== null && <Letter key={shown} id={shown} />}
       <Ready of={loaded}>
         {(letters) =>
           letters.length === 0 ? (
@@ -44,6 +44,11 @@ async function drop(ids: readonly string[], reason: string): Promise<string> {
 function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; rights: Rights }) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [asked, setAsked] = useState<Action>();
+  const [shownCount, setShownCount] = useState(pageSize);
+  const text = url.value.searchParams.get("text") ?? "";
+  // The newest first.
+  const matching = letters.filter((letter) => textOf(letter).includes(text.trim().toLowerCase())).reverse();
+  const isAllChosen = matching.length > 0 && matching.every(({ id }) => selected.has(id));
   const chosen = letters.filter(({ id }) => selected.has(id));
   const empty = chosen.filter(({ bodyDropped }) => bodyDropped).length;
   const toggle = (id: string) =>
@@ -62,7 +67,17 @@ function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; r
   };
   return (
     <>
+      <div class="filters">
+        <Filter label="Object or error contains" name="text" value={text} onChange={setQuery} />
+      </div>
       <p class="actions">
+        <button
+          type="button"
+          disabled={matching.length === 0}
+          onClick={() => setSelected(isAllChosen ? new Set() : new Set(matching.map(({ id }) => id)))}
+        >
+          {isAllChosen ? "Select none" : `Select all ${matching.length}`}
+        </button>
         <button
           type="button"
           class="primary"
@@ -99,7 +114,7 @@ function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; r
         caption="Dead letters"
         heads={["Select", "Function", "Event", wideNumber("Attempts"), wide("Failed"), wide("Error"), "Body"]}
       >
-        {letters.map((letter) => (
+        {matching.slice(0, shownCount).map((letter) => (
           <tr key={letter.id}>
             <td>
               <input
@@ -122,7 +137,7 @@ function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; r
             <td class="wide">
               <When at={letter.failedAt} />
             </td>
-            <td class="wide cut">
+            <td class="wide text" title={letter.error.message}>
               {letter.error.code ?? letter.error.name}: {letter.error.message.split("\n", 1)[0]}
             </td>
             <td>
@@ -142,9 +157,26 @@ function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; r
           </tr>
         ))}
       </Table>
+      {matching.length > shownCount && (
+        <p class="actions">
+          <button type="button" onClick={() => setShownCount(shownCount + pageSize)}>
+            Show older
+          </button>
+          <span class="quiet">
+            {shownCount} of {matching.length} are shown.
+          </span>
+        </p>
+      )}
     </>
   );
 }
+
+/** Rows that are shown at first, and added with each click. */
+const pageSize = 100;
+
+/** The text of a dead letter in which the filter looks. */
+const textOf = ({ type, kind, namespace, name, error }: DeadLetterRow): string =>
+  `${type} ${kind} ${namespace === "" ? "" : `${namespace}/`}${name} ${error.code ?? error.name}: ${error.message}`.toLowerCase();
 
 function Question({
   action,
@@ -177,8 +209,14 @@ function Question({
 
 function Letter({ id }: { id: string }) {
   const loaded = useData<DeadLetterDetail>(`/api/dead-letters/${encodeURIComponent(id)}`, []);
+  const card = useRef<HTMLElement>(null);
+  // It opens above the table, and its row may be far below.
+  useEffect(() => {
+    card.current?.scrollIntoView({ block: "nearest" });
+    card.current?.focus({ preventScroll: true });
+  }, []);
   return (
-    <section class="card" aria-labelledby="letter">
+    <section class="card" aria-labelledby="letter" ref={card} tabIndex={-1}>
       <h2 id="letter">Dead letter {id}</h2>
       <Ready of={loaded}>
         {({ error, object, oldObject }) => (
