@@ -426,6 +426,10 @@ export const errorCodes = {
     "the function stays paused, because its manifest says so",
     "take `paused: true` out of its manifest's spec, or write `paused: false`; earlier commands for it no longer count",
   ),
+  WF_RUNTIME_PAUSED_BY_SET: user(
+    "the function stays paused, because the FunctionSet of its set says so",
+    '`kubectl patch functionset SET --type=merge -p \'{"spec":{"paused":false}}\'` in its namespace; earlier commands for the function no longer count',
+  ),
   WF_RUNTIME_NO_RUN: user(
     "the function has no run of this ID",
     "see `watchfire runs FUNCTION`; a schedule's run must be one of the last 200 since the runtime started",

@@ -42,6 +42,17 @@ export interface SetLimits {
   readonly restMs: number;
 }
 
+/** A deployed set as it is in use. */
+export interface SetState {
+  readonly name: string;
+  /** Number of its revision; `undefined` if a version without revisions deployed it. */
+  readonly revision: number | undefined;
+  /** Names of its functions in its namespace, those that cannot run included. */
+  readonly functions: readonly string[];
+  /** Why what was deployed last is not in use. The version before runs on, if there is one. */
+  readonly fault: WatchfireError | undefined;
+}
+
 interface ClusterSourceOptions {
   readonly watches: Informers;
   /** The namespace of the sets: the runtime's own, or one of those that share the runtime. */
@@ -94,6 +105,24 @@ export class ClusterSource implements FunctionSource, Subscriber {
   get trouble(): WatchfireError | undefined {
     const faults = [...this.sets.values()].map(({ fault }) => fault);
     return faults.find((fault) => fault !== undefined) ?? this.unread ?? this.beyond ?? this.twice;
+  }
+
+  /** The sets that have functions, or a fault. `undefined` before the first list. */
+  get states(): readonly SetState[] | undefined {
+    if (!this.isListed) return undefined;
+    const { functions, rejected } = this.merged;
+    const all = [...functions.map(({ manifest: { name }, origin }) => ({ name, origin })), ...rejected];
+    const names = Map.groupBy(all, ({ origin }) => (origin.type === "config-map" ? origin.set : ""));
+    return [...this.sets].flatMap(([name, set]) => {
+      if (set.isEmpty) return [];
+      const { revision } = set.taken ?? {};
+      return {
+        name,
+        revision,
+        fault: set.fault,
+        functions: (names.get(name) ?? []).flatMap((each) => each.name ?? []),
+      };
+    });
   }
 
   /** Why the deployed set is unknown, if it is. The set in use keeps running. */

@@ -61,6 +61,8 @@ interface TakenSet {
   readonly whole: boolean;
   /** The entries of the index. */
   readonly is: string;
+  /** Number of its revision; `undefined` if a version without revisions deployed it. */
+  readonly revision?: number | undefined;
   /** Whether a version without sets wrote the index. */
   readonly unlabelled: boolean;
   /** The canary that is used, or the record of its end. */
@@ -143,8 +145,9 @@ export class DeployedSet {
     else if (whole) this.fault = undefined;
     const used = opening instanceof WatchfireError ? undefined : canary;
     const unlabelled = configMap !== undefined && !(setLabel in configMap.metadata.labels);
+    const revision = configMap && revisionOf(configMap);
     if (this.taken?.is === is && this.taken.whole && this.taken.canary?.id === used?.id) {
-      this.taken = { ...this.taken, unlabelled };
+      this.taken = { ...this.taken, unlabelled, revision };
       return false;
     }
     const before = this.taken;
@@ -161,12 +164,12 @@ export class DeployedSet {
       is,
       unlabelled,
       canary: used,
+      revision,
     };
     this.remember(configMap);
-    const number = configMap && revisionOf(configMap);
-    log.info({ set: name, revision: number, functions: entries.length, whole }, "deployed functions loaded");
+    log.info({ set: name, revision, functions: entries.length, whole }, "deployed functions loaded");
     const changed = changedNames(before?.is, entries);
-    const taken = { set: name, number, isEmpty: entries.length === 0, isFirst: before === undefined };
+    const taken = { set: name, number: revision, isEmpty: entries.length === 0, isFirst: before === undefined };
     if (whole && changed.length > 0) this.options.took?.({ ...taken, changed });
     const ended = before?.canary?.functions ?? [];
     const names = (used?.functions.length ? used.functions : ended).map((each) => each.name);

@@ -1,7 +1,6 @@
 import { placeOfFunction, qualifiedName } from "../access/account.ts";
 import { WatchfireError } from "../base/errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import type { ClusterSource } from "./cluster-source.ts";
 import type { FunctionSet, FunctionSource, Origin } from "./function-source.ts";
 
 /**
@@ -9,10 +8,10 @@ import type { FunctionSet, FunctionSource, Origin } from "./function-source.ts";
  * that no name of another namespace is theirs, and share executors with functions of that namespace only.
  */
 export class SharedSource implements FunctionSource {
-  private readonly sets: Pick<ClusterSource, "read" | "trouble">;
+  private readonly sets: FunctionSource;
   private readonly namespace: string;
 
-  constructor(namespace: string, sets: Pick<ClusterSource, "read" | "trouble">) {
+  constructor(namespace: string, sets: FunctionSource) {
     this.namespace = namespace;
     this.sets = sets;
   }

@@ -5,7 +5,7 @@ import { type DeployPlan, type DeployReport, deploy } from "../catalog/deploy/de
 import { revisionsOf } from "../catalog/deploy/rollback.ts";
 import type { SetIdentity } from "../catalog/deployed-index.ts";
 import { SigningKey } from "../catalog/signature.ts";
-import { apiVersion } from "../control/function-status/function-objects.ts";
+import { apiVersion } from "../control/function-status/labelled-objects.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { SharedTransport } from "../kube/transport.ts";
 import { command } from "./command.ts";

@@ -72,8 +72,9 @@ function wholeTroubles({ checkpoint, deployment, history, sandbox }: AttentionPa
 function standing(report: FunctionReport): Attention[] {
   const { name, ready, reason, message, code, paused } = report;
   const href = functionHref(name);
-  if (paused === "command") {
-    const todo = "Resume it on its page once you have found out why it was paused. Events wait meanwhile.";
+  if (paused === "command" || paused === "set") {
+    const how = paused === "set" ? "Set `spec.paused` of its FunctionSet to false" : "Resume it on its page";
+    const todo = `${how} once you have found out why it was paused. Events wait meanwhile.`;
     return [{ severity: "warn", title: `${name} is paused`, text: message ?? "No handler starts.", todo, href }];
   }
   if (reason === "Suspended") return suspended(report);

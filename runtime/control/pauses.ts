@@ -15,15 +15,20 @@ interface PausesParts {
 const againMs = 1_000;
 
 /** Why a function is paused. `since`: epoch milliseconds; not known for a manifest. */
-export type Pause = { readonly by: "manifest" } | { readonly by: "command"; readonly since: number };
+export type Pause =
+  | { readonly by: "manifest" }
+  | { readonly by: "set"; readonly set: string }
+  | { readonly by: "command"; readonly since: number };
 
 /**
- * The paused functions. A function is paused if its manifest says so, or if a command did. Commands are recorded in the store, so
- * they survive a restart, and a function's removal and return.
+ * The paused functions. A function is paused if its manifest says so, if the FunctionSet of its set does, or if a command did.
+ * Commands are recorded in the store, so they survive a restart, and a function's removal and return.
  */
 export class Pauses {
   private readonly parts: PausesParts;
   private readonly byManifest = new Set<string>();
+  /** By function, the set that is paused. */
+  private readonly bySet = new Map<string, string>();
   private readonly byCommand: Map<string, number>;
   /** Serialises the commands of one function. */
   private readonly last = new Map<string, Promise<unknown>>();
@@ -44,6 +49,8 @@ export class Pauses {
   /** Returns `undefined` if the function is not paused. */
   of(name: string): Pause | undefined {
     if (this.byManifest.has(name)) return { by: "manifest" };
+    const set = this.bySet.get(name);
+    if (set !== undefined) return { by: "set", set };
     const since = this.byCommand.get(name);
     return since === undefined ? undefined : { by: "command", since };
   }
@@ -52,6 +59,13 @@ export class Pauses {
   heed(name: string, paused: boolean): void {
     this.byManifest[paused ? "add" : "delete"](name);
     this.parts.dispatcher[paused ? "hold" : "release"](name, "manifest");
+  }
+
+  /** Applies the FunctionSet of the function's set. `set`: the name of the set if it is paused. */
+  heedSet(name: string, set: string | undefined): void {
+    if (set === undefined) this.bySet.delete(name);
+    else this.bySet.set(name, set);
+    this.parts.dispatcher[set === undefined ? "release" : "hold"](name, "set");
   }
 
   /**
@@ -77,7 +91,7 @@ export class Pauses {
 
   /**
    * Revokes a pause command, so that waiting events are handled. Returns whether a command had paused it.
-   * @throws WatchfireError WF_RUNTIME_PAUSED_BY_MANIFEST if the function stays paused
+   * @throws WatchfireError WF_RUNTIME_PAUSED_BY_MANIFEST or WF_RUNTIME_PAUSED_BY_SET if the function stays paused
    */
   resume(name: string): Promise<boolean> {
     return this.next(name, async () => {
@@ -88,6 +102,13 @@ export class Pauses {
         await this.record(name, undefined, since);
         this.byCommand.delete(name);
         dispatcher.release(name, "command");
+      }
+      const set = this.bySet.get(name);
+      if (set !== undefined) {
+        throw new WatchfireError("WF_RUNTIME_PAUSED_BY_SET", {
+          what: `the FunctionSet ${set} says \`paused: true\``,
+          actual: name,
+        });
       }
       if (!this.byManifest.has(name)) return was;
       throw new WatchfireError("WF_RUNTIME_PAUSED_BY_MANIFEST", {

@@ -56,8 +56,8 @@ interface DispatcherOptions extends SharedParts {
   readonly onLost?: (error: WatchfireError) => void;
 }
 
-/** Why a function begins no attempt: its account lacks a right, its manifest pauses it, or a command did. */
-type HoldReason = "forbidden" | "manifest" | "command";
+/** Why a function begins no attempt: its account lacks a right, or its manifest, its set or a command pauses it. */
+type HoldReason = "forbidden" | "manifest" | "set" | "command";
 
 /**
  * Delivers the changes that sources receive to handlers, at least once and in order per object, through the functions' lanes, and

@@ -11,8 +11,9 @@ import type { WatchfireError } from "../base/errors.ts";
 import type { SetLimits } from "../catalog/cluster-source.ts";
 import type { FunctionCode } from "../catalog/function-code.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
-import { accountLabel } from "../catalog/names.ts";
+import { accountLabel, selectorOf } from "../catalog/names.ts";
 import type { TrustedKeys } from "../catalog/signature.ts";
+import { PausedSets } from "../control/paused-sets.ts";
 import type { Pauses } from "../control/pauses.ts";
 import { Recorder } from "../control/record/recorder.ts";
 import type { ConsoleTools } from "../dev/console-tools.ts";
@@ -203,6 +204,8 @@ export interface Components {
   readonly supervisor: SupervisorClient | undefined;
   readonly executors: () => Executors;
   readonly watches: Informers;
+  /** The sets that their FunctionSets pause, by namespace. Empty without `functionStatus`. */
+  readonly pausedSets: ReadonlyMap<string, PausedSets>;
   /** Objects that functions keep in memory with `reads`. */
   readonly reads: Reads;
   /** Present if there may be other replicas. */
@@ -228,6 +231,8 @@ interface HostFacts {
   /** The port of the endpoints, once they listen. */
   readonly port: number | undefined;
   canaryAborted(functionName: string, reason: string): void;
+  /** Called when sets were paused or resumed. */
+  setsChanged(): void;
 }
 
 /**
@@ -255,6 +260,13 @@ export async function makeComponents(options: RuntimeOptions, host: () => HostFa
     clock,
     random,
     observer: { ...metrics.sources, stateChanged: sourceLog(log) },
+  });
+  const pausedSets = [namespace, ...(setNamespaces ?? [])].map((each) => {
+    const changed = () => host()?.setsChanged();
+    return [
+      each,
+      new PausedSets({ watches, namespace: each, labelSelector: selectorOf(account), clock, log, changed }),
+    ] as const;
   });
   const reads = new Reads({
     watches,
@@ -315,6 +327,7 @@ export async function makeComponents(options: RuntimeOptions, host: () => HostFa
     discovery,
     manifests,
     assignees: new Assignees(),
+    pausedSets: new Map(options.functionStatus ? pausedSets : []),
     watchRoom: new WatchRoom(),
     scheduler,
     access,

@@ -17,14 +17,12 @@ import { tokenCaller } from "../control/access/caller.ts";
 import { Gate } from "../control/access/gate.ts";
 import { EventsOfFunctions } from "../control/function-status/events-of-functions.ts";
 import { FunctionObjects } from "../control/function-status/function-objects.ts";
-import { StatusPublisher } from "../control/function-status/status-publisher.ts";
 import type { Pause } from "../control/pauses.ts";
 import { BodyRoom } from "../engine/commit/deferred-rows.ts";
 import type { UnloadedCounts } from "../engine/dispatcher.ts";
 import { Budget, heapQuarter } from "../engine/work/budget.ts";
 import { sourceKey } from "../informer/fanout/source-spec.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
-import { lostError } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { openStore } from "../migrate/open-store.ts";
 import type { ControlApi } from "../observe/control-api.ts";
@@ -50,7 +48,7 @@ import type { Trouble } from "./live-function.ts";
 import { mergedStatus, mergedUnloaded, withStill, worstShards } from "./merged-status.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Partition } from "./partition.ts";
-import { publicationIn, publicationOf } from "./publication.ts";
+import { type StatusPublishers, statusPublishers } from "./publishers.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
 import { functionElsewhere, openReplicaLink } from "./replica-link.ts";
 import { SoleOwner } from "./sole-owner.ts";
@@ -81,7 +79,7 @@ export class Host {
   private readonly ownSource: FunctionSource;
   private readonly code: FunctionCode | undefined;
   private readonly ownership: Ownership;
-  private readonly publishers: readonly StatusPublisher[];
+  private readonly publishers: StatusPublishers;
   /** The log of changes that somebody asked for. */
   private readonly audit: AuditLog;
   /** The sessions of the console; `undefined` without a console. */
@@ -113,7 +111,7 @@ export class Host {
     this.audit = this.auditLog();
     if (options.setNamespaces?.length && !options.accounts)
       throw new TypeError("sets of other namespaces need accounts");
-    const { all, own } = this.sources();
+    const { all, own, sets } = this.sources();
     this.source = all;
     this.ownSource = own;
     const quarter = heapQuarter();
@@ -132,7 +130,8 @@ export class Host {
       announcement: () => this.link?.announcement,
     };
     this.ownership = slots === undefined ? new SoleOwner(parts, journal) : new FleetOwner(parts, slots);
-    this.publishers = this.statusPublishers();
+    const { ownership } = this;
+    this.publishers = statusPublishers({ options, components, ownership, sets, status: () => this.status() });
     this.controlApi = createControlApi({
       acting: (name) => this.acting(name, "the function is"),
       elsewhere: (name) => this.ownership.elsewhere(name),
@@ -184,6 +183,11 @@ export class Host {
   /** Reads the functions again: starts new ones, updates changed ones, stops removed ones. Never rejects. */
   reload(): Promise<void> {
     return this.ownership.reload();
+  }
+
+  /** Applies the pauses of sets. */
+  setsChanged(): void {
+    for (const { live } of this.partitions) for (const each of live.all) each.heedSet();
   }
 
   /** True if it may dispatch: it holds the Lease, or there is no other replica. */
@@ -565,7 +569,7 @@ export class Host {
     return functionSources({
       options: { ...this.options, account },
       folder: this.options.folder ?? (functions && code ? new FolderSource(functions, code) : undefined),
-      watches: this.components.watches,
+      components: this.components,
       audit,
       isOwn: (name) => this.isFirstHere(name),
       changed: () => void this.reload(),
@@ -588,18 +592,5 @@ export class Host {
       objects && new EventsOfFunctions({ transport, namespace, objects, clock, log }),
       this.components.history,
     );
-  }
-
-  /** Creates the publishers of Function objects, if enabled. They only write while the Lease is held, if there is one. */
-  private statusPublishers(): StatusPublisher[] {
-    const { functionStatus, transport, namespace: home, account = runtimeAccount, clock, log } = this.options;
-    if (!functionStatus) return [];
-    const { elector } = this.components;
-    const withheld = () => (elector?.holds === false ? lostError("what was to be written was not") : undefined);
-    return [undefined, ...(this.options.setNamespaces ?? [])].map((namespace) => {
-      const objects = new FunctionObjects(transport, namespace ?? home, account, elector && withheld);
-      const read = () => publicationIn(namespace, publicationOf(this.ownership, this.status().functions));
-      return new StatusPublisher({ objects, account, read, clock, log });
-    });
   }
 }

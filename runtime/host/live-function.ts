@@ -21,7 +21,10 @@ import { LiveCanary, type LiveCanaryParts } from "./live-canary.ts";
 export interface LiveFunctionParts
   extends FunctionEnvParts,
     Pick<LiveCanaryParts, "canaryAborted" | "store">,
-    Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "pauses" | "assignees" | "watchRoom"> {
+    Pick<
+      ActiveComponents,
+      "dispatcher" | "watches" | "redactor" | "manifests" | "pauses" | "pausedSets" | "assignees" | "watchRoom"
+    > {
   readonly reads: Pick<ActiveComponents["reads"], "set" | "delete" | "of">;
   readonly sandbox: LiveCanaryParts["sandbox"] & Pick<ActiveComponents["sandbox"], "unload">;
   readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
@@ -145,6 +148,15 @@ export class LiveFunction {
     return this.ask(offer, "mended");
   }
 
+  /** Applies `spec.paused` of its set's FunctionSet. */
+  heedSet(): void {
+    const { name, parts } = this;
+    if (this.isEnding) return;
+    const { origin } = this;
+    const { set, namespace = parts.namespace } = origin.type === "config-map" ? origin : { set: "" };
+    parts.pauses.heedSet(name, parts.pausedSets.get(namespace)?.of(set)?.paused ? set : undefined);
+  }
+
   /** Called when the manifest is not valid any more. The running version continues. */
   refuse(faults: readonly WatchfireError[]): void {
     this.newest++;
@@ -183,6 +195,7 @@ export class LiveFunction {
       await this.parts.sandbox.unload(this.instance);
       this.parts.watchRoom.leave(this);
       this.parts.pauses.heed(this.name, false);
+      this.parts.pauses.heedSet(this.name, undefined);
       // Another slot may have a shard of the function, which still needs these.
       if (!this.parts.assignees.leave(this.name, this)) return;
       this.parts.manifests.delete(this.name);
@@ -213,6 +226,7 @@ export class LiveFunction {
 
   private async apply(offer: FunctionOffer, occasion: Occasion, signal: AbortSignal, number: number): Promise<void> {
     if (signal.aborted) return;
+    this.heedSet();
     const isNewest = () => number === this.newest;
     const { manifest } = offer;
     const ran = this.dispatch !== undefined;

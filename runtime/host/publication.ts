@@ -1,8 +1,22 @@
 import { isDeepStrictEqual } from "node:util";
 import { placeOfFunction, qualifiedName } from "../access/account.ts";
+import type { SetState } from "../catalog/cluster-source.ts";
+import type { SetPublication } from "../control/function-status/set-publisher.ts";
 import type { Publication, PublishedFunction } from "../control/function-status/status-publisher.ts";
+import type { PausedSets } from "../control/paused-sets.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Status } from "./status.ts";
+
+/** Whether this host reports what a slot has. */
+const isReportedHere = (partitions: Ownership["partitions"], slot: number): boolean => {
+  const partition = partitions.get(slot);
+  return (
+    partition !== undefined &&
+    (partition.active ?? partition.damage) !== undefined &&
+    partition.holds &&
+    !partition.isEnding
+  );
+};
 
 /**
  * Selects the functions whose status this host publishes: those whose first shard it has, and its parts of others, also if
@@ -14,15 +28,7 @@ export function publicationOf(
   reports: Status["functions"],
 ): Publication {
   const { partitions, owner = "", owners } = ownership;
-  const isHere = (slot: number) => {
-    const partition = partitions.get(slot);
-    return (
-      partition !== undefined &&
-      (partition.active ?? partition.damage) !== undefined &&
-      partition.holds &&
-      !partition.isEnding
-    );
-  };
+  const isHere = (slot: number) => isReportedHere(partitions, slot);
   const live = [...partitions].filter(([slot]) => isHere(slot)).map(([, { live }]) => live);
   const origins = new Map(
     live.flatMap(({ all, rejected }) => [
@@ -75,5 +81,34 @@ export function publicationIn(namespace: string | undefined, { functions, isGone
     }),
     isGone: (name) => isGone(namespace === undefined ? name : qualifiedName(name, namespace)),
     ...(held !== undefined && { held }),
+  };
+}
+
+/**
+ * Returns the sets of one namespace that this host publishes: all, if it has the first slot. `namespace`: as for
+ * `publicationIn`.
+ */
+export function setPublicationIn(
+  namespace: string | undefined,
+  { partitions, owner }: Pick<Ownership, "partitions" | "owner">,
+  reports: Status["functions"],
+  states: readonly SetState[] | undefined,
+  levers: Pick<PausedSets, "of"> | undefined,
+): SetPublication {
+  // A set that was not read may have any name.
+  if (!states || !isReportedHere(partitions, 0))
+    return { sets: [], functions: undefined, isGone: () => false, held: "" };
+  const functions = reports.flatMap((report) => {
+    const place = placeOfFunction(report.name);
+    return place.namespace === namespace ? [[place.name, { ...report, name: place.name }] as const] : [];
+  });
+  return {
+    sets: states.map((state) => {
+      const lever = levers?.of(state.name);
+      return { state, isPaused: lever?.paused ?? false, generation: lever?.generation };
+    }),
+    functions: owner === undefined ? new Map(functions) : undefined,
+    isGone: () => true,
+    held: "0",
   };
 }

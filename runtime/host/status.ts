@@ -337,7 +337,9 @@ function pausedBy(name: string, pause: Pause): StateMessage {
   const who =
     pause.by === "manifest"
       ? "its manifest says `paused: true`"
-      : `paused by a command at ${new Date(pause.since).toISOString()}, until \`watchfire resume ${name}\``;
+      : pause.by === "set"
+        ? `the FunctionSet ${pause.set} says \`paused: true\``
+        : `paused by a command at ${new Date(pause.since).toISOString()}, until \`watchfire resume ${name}\``;
   return { reason: "Paused", message: `${who}; changes wait meanwhile, in order` };
 }
 

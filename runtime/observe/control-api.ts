@@ -149,7 +149,7 @@ export const logQuestionSchema = z.object({
  */
 export interface ControlApi {
   pause(name: string, isPart?: boolean): Promise<PauseAnswer>;
-  /** Rejects with WF_RUNTIME_PAUSED_BY_MANIFEST if its manifest pauses it. */
+  /** Rejects with WF_RUNTIME_PAUSED_BY_MANIFEST or WF_RUNTIME_PAUSED_BY_SET if its manifest or its set pauses it. */
   resume(name: string, isPart?: boolean): Promise<PauseAnswer>;
   /**
    * Returns the completed attempts that match, of one function or of all functions here. Interrupted attempts are not included.

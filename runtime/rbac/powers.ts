@@ -90,9 +90,9 @@ const overTheRuntime: readonly Omit<Power, "where" | "source">[] = [
   },
   {
     group: "watchfire.dev",
-    resources: ["functions", "functions/status"],
+    resources: ["functions", "functions/status", "functionsets", "functionsets/status"],
     verbs: writes,
-    reached: "the functions' objects",
+    reached: "the functions' objects, and which sets are paused",
   },
   { group: "", resources: ["namespaces"], verbs: ["delete"], reached: "the runtime's namespace" },
 ];

@@ -132,6 +132,12 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
           ...[namespace, ...(setNamespaces ?? [])].flatMap((each) => [
             { ...own("watchfire.dev", "functions", ["create", "delete", "list", "patch"]), namespace: each },
             { ...own("watchfire.dev", "functions/status", ["patch"]), namespace: each },
+            // Those of sets; `spec.paused` is watched.
+            {
+              ...own("watchfire.dev", "functionsets", ["create", "delete", "list", "patch", "watch"]),
+              namespace: each,
+            },
+            { ...own("watchfire.dev", "functionsets/status", ["patch"]), namespace: each },
           ]),
           // Changes that somebody asked for are Events on the objects.
           own("", "events", ["create"]),

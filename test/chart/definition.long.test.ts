@@ -1,4 +1,4 @@
-// The definition of Function is cluster-wide and belongs to one Helm release; other releases do not install it.
+// The definitions of Function and FunctionSet are cluster-wide and belong to one Helm release; other releases do not install them.
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +11,7 @@ import { chart, helm } from "./helm.ts";
 
 const kinds = ["embedded", ...(assetsFolder() === undefined ? [] : ["real" as const])] as const;
 const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/functions.watchfire.dev";
+const setsPath = path.replace("functions.", "functionsets.");
 
 describe.each(kinds)("the definition of Function, on the %s API server", (kind) => {
   let target: OwnTarget;
@@ -34,7 +35,11 @@ describe.each(kinds)("the definition of Function, on the %s API server", (kind) 
       ...["upgrade", "--install", name, chart, ...where, "--namespace", `of-${name}`, "--create-namespace"],
       ...["--set", "crds.enabled=true", ...sets],
     );
-  const owner = async () => (await admin.get(path)).metadata.annotations?.["meta.helm.sh/release-name"];
+  const ownerOf = async (of: string) => (await admin.get(of)).metadata.annotations?.["meta.helm.sh/release-name"];
+  const owner = async () => {
+    const [one, other] = [await ownerOf(path), await ownerOf(setsPath)];
+    return one === other ? one : `${one} and ${other}`;
+  };
 
   test("a second release is installed without it, and says whose it is", async () => {
     expect(await upgrade("one")).toContain("kubectl delete crd functions.watchfire.dev");
@@ -53,9 +58,11 @@ describe.each(kinds)("the definition of Function, on the %s API server", (kind) 
   test("it outlives its release, and goes over to another as the notes say", async () => {
     await helm("uninstall", "one", ...where, "--namespace", "of-one");
     const said = await upgrade("two");
-    const command = said.match(/kubectl annotate crd functions\.watchfire\.dev --overwrite (.+)/)?.[1] ?? "";
+    const command =
+      said.match(/kubectl annotate crd functions\.watchfire\.dev functionsets\.watchfire\.dev --overwrite (.+)/)?.[1] ??
+      "";
     const annotations = Object.fromEntries(command.split(" ").map((each) => each.split("=")));
-    await admin.patch(path, { metadata: { annotations } }, "merge");
+    for (const each of [path, setsPath]) await admin.patch(each, { metadata: { annotations } }, "merge");
     expect(await upgrade("two")).toContain("kubectl delete crd functions.watchfire.dev");
     expect(await owner()).toBe("two");
   });

@@ -76,7 +76,7 @@ test("with rbac.create=false the chart grants nothing", async () => {
   expect((await render("--set", "rbac.create=false")).filter(({ rules, roleRef }) => rules ?? roleRef)).toEqual([]);
 });
 
-test("Kubernetes' own view may see functions, and edit and admin may change them; a value takes that away", async () => {
+test("Kubernetes' own view may see functions and sets, and edit and admin may change them; a value takes that away", async () => {
   const roles = (await render()).filter(isAggregated);
   expect(
     roles.map(({ rules, metadata: { labels = {} } }) => [
@@ -86,9 +86,15 @@ test("Kubernetes' own view may see functions, and edit and admin may change them
   ).toEqual([
     [
       ["view", "edit", "admin"],
-      [{ apiGroups: ["watchfire.dev"], resources: ["functions"], verbs: ["get", "list", "watch"] }],
+      [{ apiGroups: ["watchfire.dev"], resources: ["functions", "functionsets"], verbs: ["get", "list", "watch"] }],
     ],
-    [["edit", "admin"], [{ apiGroups: ["watchfire.dev"], resources: ["functions"], verbs: ["update"] }]],
+    [
+      ["edit", "admin"],
+      [
+        { apiGroups: ["watchfire.dev"], resources: ["functions"], verbs: ["update"] },
+        { apiGroups: ["watchfire.dev"], resources: ["functionsets"], verbs: ["patch", "update"] },
+      ],
+    ],
   ]);
   expect((await render("--set", "rbac.aggregate=false")).filter(isAggregated)).toEqual([]);
 });

@@ -75,6 +75,21 @@ describe("a function that is paused", () => {
     expect(it.runner.told).toEqual(["Added a@11"]);
   });
 
+  test("goes on only once the FunctionSet of its set pauses it no more, and a command says who holds it", async () => {
+    const it = await (await DispatchFixture.open()).listed();
+    const pauses = await pausesOf(it);
+    pauses.heedSet("copy", "shop");
+    await pauses.pause("copy");
+    it.subscription.change(change("Added", "a", 11));
+    await expect(pauses.resume("copy")).rejects.toThrow(/WF_RUNTIME_PAUSED_BY_SET.*FunctionSet shop/);
+    expect(pauses.of("copy")).toEqual({ by: "set", set: "shop" });
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual([]);
+    pauses.heedSet("copy", undefined);
+    await quiet(it.runner);
+    expect([pauses.of("copy"), it.runner.told]).toEqual([undefined, ["Added a@11"]]);
+  });
+
   test("is not paused where that could not be put on record", async () => {
     const it = await (await DispatchFixture.open()).listed();
     const store = { paused: () => it.store.paused(), setPaused: async () => Promise.reject(new Error("disk full")) };

@@ -83,6 +83,7 @@ class Follower {
       assignees: new Assignees(),
       watchRoom: new WatchRoom(),
       pauses: await Pauses.open({ store, dispatcher, clock }),
+      pausedSets: new Map(),
       grants: undefined,
       own: ownObjects,
       transport,

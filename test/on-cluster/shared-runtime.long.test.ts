@@ -11,7 +11,8 @@ import { until } from "../tools/until.ts";
 import { RuntimeProcess } from "../tools/watchfire-process.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
-const definition = join(import.meta.dirname, "../../deploy/chart/files/functions.watchfire.dev.yaml");
+const definitions = ["functions", "functionsets"].map((plural) => `${plural}.watchfire.dev`);
+const definitionFile = (name: string) => join(import.meta.dirname, `../../deploy/chart/files/${name}.yaml`);
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 
 const { access } = inject("shared");
@@ -113,7 +114,12 @@ describe("a runtime that two teams share", () => {
     const reads = { apiGroups: [""], resources: ["configmaps"], verbs: ["list", "watch"] };
     const shows = [
       { apiGroups: ["watchfire.dev"], resources: ["functions"], verbs: ["create", "delete", "list", "patch"] },
-      { apiGroups: ["watchfire.dev"], resources: ["functions/status"], verbs: ["patch"] },
+      { apiGroups: ["watchfire.dev"], resources: ["functions/status", "functionsets/status"], verbs: ["patch"] },
+      {
+        apiGroups: ["watchfire.dev"],
+        resources: ["functionsets"],
+        verbs: ["create", "delete", "list", "patch", "watch"],
+      },
     ];
     await bind(namespace, "watchfire-sets", [reads, ...shows], {
       kind: "ServiceAccount",
@@ -147,8 +153,10 @@ describe("a runtime that two teams share", () => {
     outside = await createNamespace();
     folder = await mkdtemp(join(tmpdir(), "watchfire-shared-"));
     await mkdir(join(folder, "none"));
-    await new Kubectl(home).ok(["apply", "-f", definition]);
-    removeAtEnd("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/functions.watchfire.dev");
+    for (const each of definitions) {
+      await new Kubectl(home).ok(["apply", "-f", definitionFile(each)]);
+      removeAtEnd(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${each}`);
+    }
     const flags = ["--namespace", home, "--deployed", "--function-status"];
     const rights = await watchfire("rbac", "--functions", join(folder, "none"), ...flags);
     await new Kubectl(home).ok(["apply", "-f", "-"], rights);
@@ -211,6 +219,52 @@ describe("a runtime that two teams share", () => {
     await expect(command("rollback", intruder)).rejects.toThrow(/is not allowed|cannot get|WF_DEPLOYED_REFUSED/);
     await expect(command("undeploy", intruder, "--yes")).rejects.toThrow("WF_DEPLOYED_REFUSED");
     await isAnswered(a.namespace, "four", "from a");
+  });
+
+  /** Runs kubectl with a team's rights, in a namespace. */
+  const kubectl = (by: Team, namespace: string, ...args: string[]) =>
+    new Kubectl(namespace).run([...args, "-n", namespace, "--kubeconfig", by.kubeconfig]);
+
+  it("shows each team its set, and the revision of each function", async () => {
+    const columns =
+      /^NAME +READY +FUNCTIONS +REVISION +BY +AGE +REASON\s+main +True +1\/1 +3 +system:serviceaccount:\S+:pipeline +\S+\s*$/;
+    await until("the set is shown", 60_000, async () =>
+      columns.test((await kubectl(a, a.namespace, "get", "fset")).stdout),
+    );
+    const row = /SET +REVISION +BY +MESSAGE\s+greet +True .* main +3 +system:serviceaccount:\S+:pipeline/;
+    await until("the function's revision is shown", 60_000, async () =>
+      row.test((await kubectl(a, a.namespace, "get", "functions", "-o", "wide")).stdout),
+    );
+  });
+
+  it("pauses a set by its object, also over a restart, as the team's own rights say, and resumes it", async () => {
+    const lever = (paused: boolean) => [
+      "patch",
+      "fset",
+      "main",
+      "--type=merge",
+      "-p",
+      JSON.stringify({ spec: { paused } }),
+    ];
+    const refused = await kubectl(b, a.namespace, ...lever(true));
+    expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining("Forbidden")]);
+    expect((await kubectl(a, a.namespace, ...lever(true))).stdout).toContain("patched");
+    const isPaused = () =>
+      until("the set is paused", 60_000, async () => (await reported(`greet.${a.namespace}`))?.paused === "set");
+    await isPaused();
+    await ask(a.namespace, "held", "from a");
+    await isAnswered(b.namespace, "held", "from b");
+    await runtime.kill();
+    await runtime.start();
+    await isPaused();
+    await isAnswered(b.namespace, "held-too", "from b");
+    const { data } = (await admin.get(`/api/v1/namespaces/${a.namespace}/configmaps/held`)) as Body;
+    expect(data.answer).toBeUndefined();
+    await until("the object says so", 60_000, async () =>
+      /main +False +0\/1 .* Paused/.test((await kubectl(a, a.namespace, "get", "fset", "main")).stdout),
+    );
+    expect((await kubectl(a, a.namespace, ...lever(false))).status).toBe(0);
+    await isAnswered(a.namespace, "held", "from a");
   });
 
   describe("and a function whose account may not see what its trigger names", () => {

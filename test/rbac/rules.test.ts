@@ -133,6 +133,7 @@ describe("the runtime's account", () => {
       of({ store: "kubernetes" }).filter((line) => !/^(?:get|update) secrets=watchfire-checkpoint-\d+ @wf$/.test(line)),
     ).toEqual([]);
     expect(of({ functionStatus: true })).toContain("patch functions/status.watchfire.dev @wf");
+    expect(of({ functionStatus: true })).toContain("watch functionsets.watchfire.dev @wf");
   });
 });
 

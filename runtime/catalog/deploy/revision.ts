@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { clean } from "../../base/wording.ts";
 import { dnsLabel } from "../../kube/names.ts";
 import type { AppliedObject, ClusterObject } from "../api-objects.ts";
 import { readConfigMap } from "../config-map.ts";
@@ -52,6 +53,13 @@ export interface Revision extends RevisionRecord {
   /** True if a signature is there; it is verified only by `isSignedBy`. */
   readonly isSigned: boolean;
 }
+
+/** Longest name of an account that is shown, in characters. */
+const accountLimit = 256;
+
+/** Returns the account that deployed a revision, or why it is not known, as text of a bounded length. */
+export const accountOf = ({ by }: Pick<Revision, "by">): string =>
+  clean("account" in by ? by.account : `unknown: ${by.unknown}`).slice(0, accountLimit);
 
 /** Hash of an index's text. */
 export const digestOf = (entries: readonly IndexEntry[]): string =>

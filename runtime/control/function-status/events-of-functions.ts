@@ -3,7 +3,8 @@ import { cut } from "../../base/wording.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { FunctionEvents } from "../access/audit-log.ts";
-import { apiVersion, type FunctionObjects } from "./function-objects.ts";
+import type { FunctionObjects } from "./function-objects.ts";
+import { apiVersion } from "./labelled-objects.ts";
 
 /** Most Events that wait to be written. */
 const mostWaiting = 64;

@@ -5,11 +5,21 @@ import { reasonOfCode, reasonOfState, type StatusReason } from "./reason.ts";
 
 /** A condition in Kubernetes' format (metav1.Condition). */
 export interface Condition {
-  readonly type: "Ready" | "Built" | "Permitted" | "Watching";
+  readonly type: "Ready" | "Built" | "Permitted" | "Watching" | "Deployed" | "Paused";
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly message: string;
   readonly lastTransitionTime: string;
+}
+
+/** The fields of an existing condition that are used. */
+export const conditionSchema = z.looseObject({ type: z.string(), status: z.string(), lastTransitionTime: z.string() });
+
+/** The deployment that a function's running code is from. */
+export interface DeployedBy {
+  readonly revision: number | undefined;
+  /** The account's name; `undefined` if it is not known yet. */
+  readonly by: string | undefined;
 }
 
 /** The origin of a function. Does not contain its code. */
@@ -17,7 +27,13 @@ export interface FunctionSpec {
   readonly runtime: string;
   readonly source:
     | { readonly folder: { readonly manifest: string }; readonly configMap: null }
-    | { readonly configMap: Omit<Extract<Origin, { type: "config-map" }>, "type">; readonly folder: null };
+    | {
+        readonly configMap: Pick<Extract<Origin, { type: "config-map" }>, "name" | "sha256" | "set"> & {
+          readonly revision: number | null;
+          readonly by: string | null;
+        };
+        readonly folder: null;
+      };
 }
 
 /** The locations of a function's shards, one or more of which are on this replica. */
@@ -36,7 +52,7 @@ export interface Sharing {
 }
 
 /** Maximum characters of a message. Longer ones are not read, and the definition allows 32 KiB. */
-const messageLimit = 2048;
+export const messageLimit = 2048;
 
 /** Reasons because of which the function's newest version cannot be loaded. */
 const unbuilt: ReadonlySet<StatusReason> = new Set([
@@ -46,12 +62,13 @@ const unbuilt: ReadonlySet<StatusReason> = new Set([
   "DeploymentDamaged",
 ]);
 
-export function specOf(account: string, origin: Origin): FunctionSpec {
-  const source =
-    origin.type === "folder"
-      ? { folder: { manifest: origin.manifest }, configMap: null }
-      : { configMap: { name: origin.name, sha256: origin.sha256, set: origin.set }, folder: null };
-  return { runtime: account, source };
+export function specOf(account: string, origin: Origin, deployed?: DeployedBy): FunctionSpec {
+  if (origin.type === "folder") {
+    return { runtime: account, source: { folder: { manifest: origin.manifest }, configMap: null } };
+  }
+  const { name, sha256, set } = origin;
+  const configMap = { name, sha256, set, revision: deployed?.revision ?? null, by: deployed?.by ?? null };
+  return { runtime: account, source: { configMap, folder: null } };
 }
 
 /** The fields of a report that Function objects contain, as a merge patch: null removes a field. */
@@ -80,13 +97,21 @@ export function statusOf(report: FunctionReport, before: readonly Condition[], n
       ...rest,
       ...(why !== undefined && { message: why.slice(0, messageLimit) }),
     })),
-    conditions: conditionsOf(report, summary.message ?? "").map((condition): Condition => {
-      const old = before.find(({ type }) => type === condition.type);
-      const since = old?.status === condition.status ? old.lastTransitionTime : timeOf(now);
-      return { ...condition, lastTransitionTime: since };
-    }),
+    conditions: dated(conditionsOf(report, summary.message ?? ""), before, now),
   };
 }
+
+/** Adds the time since when each condition has its status. */
+export const dated = (
+  conditions: readonly Omit<Condition, "lastTransitionTime">[],
+  before: readonly Condition[],
+  now: number,
+): Condition[] =>
+  conditions.map((condition) => {
+    const old = before.find(({ type }) => type === condition.type);
+    const since = old?.status === condition.status ? old.lastTransitionTime : timeOf(now);
+    return { ...condition, lastTransitionTime: since };
+  });
 
 /** Whole seconds, as in metav1.Time. */
 const timeOf = (now: number): string => new Date(now).toISOString().replace(/\.\d+Z$/, "Z");

@@ -144,8 +144,8 @@ const fields = {
   reason: field(z.enum(reasons).optional(), first),
   message: field(z.string().optional(), first),
   code: field(z.custom<ErrorCode>().optional(), first),
-  /** Set if no handler starts because it is paused: by the manifest or by a command. */
-  paused: field(z.enum(["manifest", "command"]).optional(), first),
+  /** Set if no handler starts because it is paused: by the manifest, by the FunctionSet of its set, or by a command. */
+  paused: field(z.enum(["manifest", "set", "command"]).optional(), first),
   ...counts,
   /** In mode Reconcile: number of keys that will run, now or later, and how many of them have no object. */
   keys: field(z.object({ count: z.number(), withoutObject: z.number() }).optional(), (one, other) => ({

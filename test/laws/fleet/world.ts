@@ -280,6 +280,7 @@ class Fleet {
       assignees: new Assignees(),
       watchRoom: new WatchRoom(),
       pauses: process.pauses,
+      pausedSets: new Map(),
       grants: undefined,
       sandbox: { load: async () => {}, unload: async () => {}, divide() {}, unite: async () => {} },
       canaryAborted() {},

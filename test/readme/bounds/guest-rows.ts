@@ -273,6 +273,8 @@ function manifests(): Bound[] {
   ];
   const revisions = constant("catalog/deploy/history.ts", "mostRevisions");
   const kept = constant("catalog/deploy/history.ts", "keptLimit");
+  const levers = constant("control/paused-sets.ts", "mostSets");
+  const records = constant("catalog/deploy/revision-records.ts", "mostKept");
   return [
     {
       what: "a manifest",
@@ -309,6 +311,13 @@ function manifests(): Bound[] {
       ofRuntime: `${revisions.n} and ${kept.size} for each set`,
       beyond: "the oldest are deleted",
       set: [revisions.of, kept.of],
+    },
+    {
+      what: "FunctionSets, and the records of their revisions",
+      ofFunction: runtimeAlone,
+      ofRuntime: `for each namespace ${levers.n} objects and ${records.n} records`,
+      beyond: "further objects pause nothing; a record is read again",
+      set: [levers.of, records.of],
     },
     {
       what: "the code of running functions",

@@ -125,6 +125,9 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
         {paused === "manifest" && (
           <span class="quiet">Its manifest pauses it: remove `paused: true` to resume it.</span>
         )}
+        {paused === "set" && (
+          <span class="quiet">The FunctionSet of its set pauses it: set its `spec.paused` to false to resume it.</span>
+        )}
         <Denied of={rights} />
       </p>
       {asking === "resume" && (
