@@ -26,6 +26,10 @@ async function open(options: Parameters<typeof servedConsole>[0] = {}) {
   return { ...served, page, button };
 }
 
+/** Waits for an expression of the page. The page's policy forbids `waitForFunction` to evaluate it again. */
+const becomesTrue = (page: Page, expression: string) =>
+  expect.poll(() => page.evaluate(expression), { timeout: 60_000 }).toBe(true);
+
 /** Expects no fault of axe, and no part that is wider than the page, in both themes and widths. Saves pictures in the folder SCREENSHOTS. */
 async function looksRight(page: Page, name: string): Promise<void> {
   const folder = process.env.SCREENSHOTS;
@@ -99,7 +103,7 @@ test.skipIf("absent" in browser)(
       if (!("run" in question)) return { queued: 1, skipped: [] };
       throw new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", {
         what: "the object has changed since",
-        hint: "ask anew",
+        hint: "ask again",
       });
     };
     const { page, button, origin, audit } = await open({ operations: { redeliver } });
@@ -195,7 +199,7 @@ test.skipIf("absent" in browser)(
     await page.getByText("1 selected.").waitFor();
     await button("Select none").click();
     await button("Show dead letter 1").click();
-    await page.waitForFunction('document.activeElement?.textContent.includes("Dead letter 1")');
+    await becomesTrue(page, 'document.activeElement?.textContent.includes("Dead letter 1")');
     await looksRight(page, "dead-letter");
     await page.goto(`${origin}/functions/greet`);
     await button("Redeliver").click();
@@ -204,7 +208,7 @@ test.skipIf("absent" in browser)(
     expect(await button("Redeliver all objects").isEnabled()).toBe(true);
     await looksRight(page, "redeliver");
     await page.keyboard.press("Escape");
-    await page.waitForFunction('document.activeElement?.textContent === "Redeliver"');
+    await becomesTrue(page, 'document.activeElement?.textContent === "Redeliver"');
   },
 );
 
@@ -223,14 +227,14 @@ test.skipIf("absent" in browser)(
     await page.goto(`${origin}/nope`);
     await page.getByRole("heading", { name: "There is no such page" }).waitFor();
     await page.getByRole("link", { name: "Explain" }).click();
-    await page.waitForFunction('document.activeElement?.id === "main"');
+    await becomesTrue(page, 'document.activeElement?.id === "main"');
     await page.getByLabel("Name", { exact: true }).fill("a/b");
     await page.getByRole("button", { name: "Explain" }).click();
     await page.getByRole("alert").getByText("This is not the name of an object.").waitFor();
     expect(await page.getByRole("alert").count()).toBe(1);
     await looksRight(page, "explain-invalid");
     await page.goto(`${origin}/runs/${encodeURIComponent("u/12/Added")}?function=greet`);
-    await page.waitForFunction('document.title === "Run of greet – Watchfire"');
+    await becomesTrue(page, 'document.title === "Run of greet – Watchfire"');
   },
 );
 

@@ -398,6 +398,10 @@ test.skipIf("absent" in browser)(
     for (let load = 0; load < 5; load++) {
       await page.goto(new URL("/runs", link).href);
       await page.getByRole("heading", { name: "Runs" }).waitFor();
+      // The page may have the heading before it is painted.
+      await expect
+        .poll(() => page.evaluate('performance.getEntriesByName("first-contentful-paint").length'), { timeout: 60_000 })
+        .toBe(1);
       paints.push(await page.evaluate<number>('performance.getEntriesByName("first-contentful-paint")[0].startTime'));
     }
     const delays: number[] = [];
