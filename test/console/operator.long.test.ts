@@ -1,4 +1,4 @@
-// What an operator does in a browser, over a console whose runtime is a stub.
+// The work of an operator, in a browser, over a console whose runtime is a stub.
 import { join } from "node:path";
 import axe from "axe-core";
 import type { Page } from "playwright-core";

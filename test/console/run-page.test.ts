@@ -136,7 +136,7 @@ test("a timeline has the wait, each attempt with its calls, and the backoff betw
   expect(spansOf([])).toEqual([]);
 });
 
-test("a replay is a delivery of its own, after those before", () => {
+test("a replay is a separate delivery, after those before", () => {
   const attempt = (second: number, number: number, outcome: AttemptRow["outcome"]) =>
     ({ ...endedRunRow, attempt: number, outcome, at: new Date(second * 1_000).toISOString() }) as AttemptRow;
   const all = [
