@@ -4,6 +4,8 @@ import type { ErrorDetail, ErrorGroup } from "./schemas.ts";
 /** Occurrences of a group that are listed, and steps of its plot. */
 const mostListed = 200;
 const plotSteps = 48;
+/** Objects of a group that are named. */
+export const mostNamed = 10;
 
 /** One occurrence of an error: a failed attempt, a dead letter, or both. */
 export interface Occurrence {
@@ -18,6 +20,8 @@ export interface Occurrence {
   /** `namespace/name`, or only the name. */
   readonly object?: string | undefined;
   readonly stack?: string | undefined;
+  /** The lines around the place as they were when it failed, if they are on record. */
+  readonly frame?: string | undefined;
   /** Set if it became a dead letter that can be replayed. */
   readonly deadLetter?: string | undefined;
 }
@@ -38,7 +42,10 @@ export function groupErrors(
       const [first, last] = [sorted[0], sorted.at(-1)];
       if (!first || !last) return [];
       const place = placeOf(last.stack);
-      const frame = last.stack === undefined ? undefined : frameOf(last.function, last.stack);
+      const present = last.stack === undefined ? undefined : frameOf(last.function, last.stack);
+      const frame = last.frame ?? present;
+      // The newest first.
+      const objects = [...new Set(sorted.toReversed().flatMap(({ object }) => object ?? []))];
       return [
         {
           fingerprint,
@@ -46,6 +53,9 @@ export function groupErrors(
           message: last.message,
           ...(place !== undefined && { place }),
           ...(frame !== undefined && { frame }),
+          // Without present code, the function may not be loaded.
+          ...(present !== undefined && frame !== present && { codeChanged: true }),
+          objects: { count: objects.length, names: objects.slice(0, mostNamed) },
           functions: [...new Set(sorted.map((each) => each.function))].sort(),
           count: sorted.length,
           firstSeen: first.at,
@@ -87,9 +97,11 @@ export function describeErrorGroup(
   const runs = all.slice(-mostListed).reverse();
   return {
     group,
-    runs: runs.map(({ function: name, run, at, message, deadLetter }) => {
-      return { function: name, id: run, at, message, ...(deadLetter !== undefined && { deadLetter }) };
-    }),
+    runs: runs.map(({ function: name, run, at, message, object, deadLetter }) => ({
+      ...{ function: name, id: run, at, message },
+      ...(object !== undefined && { object }),
+      ...(deadLetter !== undefined && { deadLetter }),
+    })),
     plot: plotOf(all, now),
   };
 }
@@ -111,7 +123,7 @@ const placeOf = (stack: string | undefined): string | undefined =>
   stack === undefined ? undefined : authorsFrame.exec(stack)?.[1];
 
 /**
- * Replaces the parts that differ between two occurrences of one error: quoted texts, UIDs, object names with a slash, numbers, and the
+ * Replaces the parts that differ between two occurrences of one error: quoted texts, UIDs, object names with a slash, numbers with their signs, and the
  * names of the occurrence's own object.
  */
 export function withoutVariables(message: string, object = ""): string {
@@ -121,7 +133,7 @@ export function withoutVariables(message: string, object = ""): string {
     .replace(/"[^"\n]*"|'[^'\n]*'|`[^`\n]*`/g, "<text>")
     .replace(/\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi, "<id>")
     .replace(/\b[a-z0-9][\w.-]*\/[a-z0-9][\w.-]*/gi, "<object>")
-    .replace(/\d+(?:\.\d+)?/g, "<number>");
+    .replace(/(?<!\w)[-+\u2212]?\d+(?:\.\d+)?|\d+(?:\.\d+)?/g, "<number>");
 }
 
 /** Matches a name where it is a whole word: `a` is no part of `web-a`. */

@@ -62,7 +62,7 @@ export interface InquiryParts {
   manifests(): readonly FunctionManifest[];
   readonly functions: Pick<ControlApi, "runs" | "logs">;
   /** The runs and lines of the last days. Default: those in memory. */
-  readonly history?: Pick<RunHistory, "isOn" | "find" | "linesOf" | "received"> | undefined;
+  readonly history?: Pick<RunHistory, "isOn" | "find" | "linesOf" | "received" | "warnedOf"> | undefined;
   deadLetters(): Pick<DeadLetterService, "list" | "show">;
   outcomesOf(functionName: string): readonly EventOutcomes[];
   /** Returns the mean duration of a function's attempts since the start, in milliseconds; `undefined` before the first. */
@@ -207,15 +207,18 @@ export class Inquiry {
     if (history?.isOn) {
       const { function: name, ...filters } = question;
       const found = await history.find(historyQuestion(name, filters));
+      const warned = await history.warnedOf(found);
       const elsewhere = unasked(this.parts.status().fleet);
       return {
-        runs: found.map(describeHistoryRun),
+        runs: found.map((run) => ({ ...describeHistoryRun(run), ...(warned.has(run) && { warned: true }) })),
         history: true,
         ...(elsewhere !== undefined && { elsewhere }),
       };
     }
     const { functions } = this.parts.status();
-    const { outcome } = question;
+    const { outcome, log, logged } = question;
+    // Only the history has the lines of a run.
+    if (log !== undefined || logged !== undefined) return { runs: [], history: false };
     const isFailure = outcome === "failed" || outcome === "permanent";
     const asked = isFailure ? functions.filter(({ name }) => this.hasFailed(name)) : functions;
     return { ...(await searchRuns(asked, question, (name) => this.runsOf(name))), history: false };
@@ -319,12 +322,12 @@ export class Inquiry {
     letters: Map<string, DeadLetterSummary>,
   ): Promise<Occurrence[]> {
     const runs = await history.find({ outcome: "any-failure", limit: mostFailures });
-    return runs.map(({ function: name, run, at, object, detail: { error } }) => {
+    return runs.map(({ function: name, run, at, object, detail: { error, frame } }) => {
       const key = eventKey(name, run);
       // The newest attempt comes first: it is the one that was given up.
       const letter = letters.get(key);
       letters.delete(key);
-      if (letter) return occurrenceOf(letter);
+      if (letter) return { ...occurrenceOf(letter), frame };
       const { message = "", stack } = error ?? {};
       return {
         function: name,
@@ -334,6 +337,7 @@ export class Inquiry {
         message,
         object,
         stack,
+        frame,
       };
     });
   }

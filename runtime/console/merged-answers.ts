@@ -3,6 +3,8 @@ import { type FunctionReport, mergeReports } from "../control/function-status/fu
 import { deadLetterPageSize } from "../journal/checkpoint.ts";
 import { runsAnswerSchema } from "../observe/control-api.ts";
 import { type DeadLetterRow, deadLetterRowSchema } from "../observe/dead-letter.ts";
+import { mostNamed } from "./error-groups.ts";
+import { inOrder } from "./run-detail.ts";
 import {
   changesAnswerSchema,
   type ErrorDetail,
@@ -88,7 +90,7 @@ export const merges: readonly MergeRule[] = [
     return {
       function: first.function,
       id: first.id,
-      attempts: all.flatMap(({ attempts }) => attempts).sort((a, b) => a.attempt - b.attempt || (a.at < b.at ? -1 : 1)),
+      attempts: all.flatMap(({ attempts }) => attempts).sort(inOrder),
       log: all
         .flatMap(({ log }) => log)
         .sort((a, b) => (a.time < b.time ? -1 : Number(a.time > b.time)))
@@ -177,12 +179,20 @@ function mergedWay(ways: readonly TriggerWay[]): TriggerWay {
 const sumOf = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined && other === undefined ? undefined : (one ?? 0) + (other ?? 0);
 
+/** Objects of two replicas differ, except those that have moved, of which a few are named by both. */
+function mergedObjects(last: ErrorGroup["objects"], before: ErrorGroup["objects"]): ErrorGroup["objects"] {
+  const names = new Set([...last.names, ...before.names]);
+  const count = last.count + before.count - (last.names.length + before.names.length - names.size);
+  return { count, names: [...names].slice(0, mostNamed) };
+}
+
 function mergedGroup(groups: readonly ErrorGroup[]): ErrorGroup {
   return groups.reduce((one, other) => {
     const [last, before] = one.lastSeen < other.lastSeen ? [other, one] : [one, other];
     return {
       ...last,
       functions: [...new Set([...one.functions, ...other.functions])].sort(),
+      objects: mergedObjects(last.objects, before.objects),
       count: one.count + other.count,
       firstSeen: one.firstSeen < other.firstSeen ? one.firstSeen : other.firstSeen,
       deadLetters: [...before.deadLetters, ...last.deadLetters],

@@ -55,6 +55,10 @@ export function describeAttempt(run: HistoryRun): AttemptRow {
   };
 }
 
+/** The order of a run's attempts: by their ends. A replay begins with attempt 1 again. */
+export const inOrder = (a: AttemptRow, b: AttemptRow): number =>
+  a.at === b.at ? a.attempt - b.attempt : a.at < b.at ? -1 : 1;
+
 /** Describes one run: its attempts, its log lines, and the error of its last failed attempt. */
 export function describeRunDetail(
   of: Pick<RunDetail, "function" | "id" | "deadLetter" | "elsewhere">,
@@ -66,10 +70,11 @@ export function describeRunDetail(
   const quoted = JSON.stringify(of.id);
   const lines = readLines(answer, (line) => line.includes(quoted)).filter(({ run }) => run === of.id);
   const error: RunError | undefined = given ?? lines.findLast((line) => line.error !== undefined)?.error;
-  const frame = error && (error.frame ?? frameOf(error.stack));
+  const present = error && frameOf(error.stack);
+  const frame = error?.frame ?? present;
   return {
     ...of,
-    attempts: attempts.toSorted((a, b) => a.attempt - b.attempt || (a.at < b.at ? -1 : 1)),
+    attempts: attempts.toSorted(inOrder),
     log: lines.map(({ number, time, level, msg, fields, error, attempt }) => ({
       number,
       time,
@@ -81,6 +86,12 @@ export function describeRunDetail(
         ...(error && { error: `${error.name}: ${error.message}` }),
       },
     })),
-    ...(error && { error: { ...error, ...(frame !== undefined && { frame }) } }),
+    ...(error && {
+      error: {
+        ...error,
+        ...(frame !== undefined && { frame }),
+        ...(present !== undefined && frame !== present && { codeChanged: true }),
+      },
+    }),
   };
 }

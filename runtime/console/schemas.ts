@@ -124,6 +124,10 @@ export const sourceAnswerSchema = z.object({
 
 export const runsQuestionSchema = runFiltersSchema.extend({
   function: z.string().max(253).optional(),
+  /** Part of a log line of the run, in upper or lower case. Only the history has log lines. */
+  log: z.string().max(400).optional(),
+  /** Only runs with a log line that is a warning or an error. */
+  logged: z.literal("warning").optional(),
   limit: z.coerce.number().int().min(1).max(1000).default(100),
 });
 export type RunsQuestion = z.infer<typeof runsQuestionSchema>;
@@ -173,6 +177,8 @@ const runErrorSchema = z.object({
   stack: z.string(),
   /** The lines around the place in the author's file. */
   frame: z.string().optional(),
+  /** The code at that place has changed since. */
+  codeChanged: z.boolean().optional(),
 });
 export type RunError = z.infer<typeof runErrorSchema>;
 
@@ -320,8 +326,13 @@ const errorGroupSchema = z.object({
   message: z.string(),
   /** The topmost frame in the author's files. */
   place: z.string().optional(),
+  /** The lines around that place, as they were when it failed, if that is on record. */
   frame: z.string().optional(),
+  /** The code at that place has changed since. */
+  codeChanged: z.boolean().optional(),
   functions: z.array(z.string()),
+  /** The number of different objects, and the names of those that failed last, at most 10. */
+  objects: z.object({ count: z.number(), names: z.array(z.string()) }),
   count: z.number(),
   firstSeen: z.string(),
   lastSeen: z.string(),
@@ -341,6 +352,8 @@ export const errorDetailSchema = z.object({
       /** ISO 8601. */
       at: z.string(),
       message: z.string(),
+      /** `namespace/name`, or only the name. */
+      object: z.string().optional(),
       /** The id of its dead letter, if that can be replayed. */
       deadLetter: z.string().optional(),
     }),

@@ -29,7 +29,10 @@ export function describeHistoryRun(run: HistoryRun): RunRow {
 }
 
 /** The question that filters ask. */
-export function historyQuestion(name: string | undefined, filters: RunFilters): HistoryQuestion {
+export function historyQuestion(
+  name: string | undefined,
+  filters: RunFilters & Pick<HistoryQuestion, "log" | "logged">,
+): HistoryQuestion {
   const { since, before, ...rest } = filters;
   return {
     ...rest,
@@ -43,7 +46,8 @@ export function historyQuestion(name: string | undefined, filters: RunFilters): 
 export function matchesFilters(run: RunRow, { outcome, object, trigger, since, before }: RunFilters): boolean {
   if (outcome !== undefined && run.outcome !== outcome) return false;
   if (trigger !== undefined && run.trigger !== trigger) return false;
-  if (object !== undefined && !run.object.includes(object)) return false;
+  if (object !== undefined && !`${run.kind} ${run.object}`.toLowerCase().includes(object.trim().toLowerCase()))
+    return false;
   const at = Date.parse(run.at);
   return (since === undefined || at >= Date.parse(since)) && (before === undefined || at < Date.parse(before));
 }

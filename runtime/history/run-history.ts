@@ -36,6 +36,8 @@ const partCharacters = 2 ** 17;
 const rowCharacters = 250;
 /** Maximum bytes without a disk. */
 const mostInMemory = 16 * 2 ** 20;
+/** Redelivered runs of a batch whose earlier attempt is looked for, and those that are remembered. */
+const mostRepeated = 200;
 /** Milliseconds before a run's begin in which its first line may be dated, because it is measured by another clock. */
 const marginMs = 2_000;
 /** Changes that wait for a batch, and those in one answer. */
@@ -44,6 +46,10 @@ const mostChanges = 1_000;
 /** Log lines in one answer, and their characters. */
 const mostLines = 5_000;
 const mostLineCharacters = 4 * 2 ** 20;
+/** Log lines in which warnings are looked for, for one list of runs. */
+const mostSearched = 20_000;
+/** Whether a line is a warning or an error. Each line begins with its level. */
+const isWarning = `substr(line, 1, 15) IN ('{"level":"warn"', '{"level":"error', '{"level":"fatal')`;
 
 /** Limits of the history. */
 export interface HistoryLimits {
@@ -71,9 +77,13 @@ export interface HistoryQuestion {
   /** The event's id. */
   readonly id?: string | undefined;
   readonly outcome?: HistoryRun["outcome"] | "any-failure" | undefined;
-  /** Part of `namespace/name`. */
+  /** Part of the kind, a space and `namespace/name`, in upper or lower case. */
   readonly object?: string | undefined;
   readonly trigger?: string | undefined;
+  /** Part of a log line of the run, in upper or lower case. */
+  readonly log?: string | undefined;
+  /** Only runs with a log line that is a warning or an error. */
+  readonly logged?: "warning" | undefined;
   /** Runs that ended at this time or later, and before that one. */
   readonly since?: number | undefined;
   readonly before?: number | undefined;
@@ -110,6 +120,8 @@ export class RunHistory {
   private fault: WatchfireError | undefined;
   private isClosed = false;
   private changed: NewRow[] = [];
+  /** Redelivered runs whose earlier attempt was looked for, by `runKey`. */
+  private readonly repeated = new Set<string>();
 
   constructor(parts: RunHistoryParts) {
     this.parts = parts;
@@ -164,6 +176,18 @@ export class RunHistory {
     const { sql, values } = this.queryOf(question);
     const rows = await this.query(sql, values);
     return (await this.attempt(async () => rows.map(readRun))) ?? [];
+  }
+
+  /** Returns those of the runs, newest first, that have a warning or an error among the last 20,000 lines of their time. */
+  async warnedOf(runs: readonly HistoryRun[]): Promise<ReadonlySet<HistoryRun>> {
+    const [newest, oldest] = [runs[0], runs.at(-1)];
+    if (!newest || !oldest) return new Set();
+    const last = `SELECT function, run, line FROM lines WHERE number BETWEEN ? AND ? ORDER BY number DESC LIMIT ${mostSearched}`;
+    const sql = `SELECT DISTINCT function, run FROM (${last}) WHERE run IS NOT NULL AND ${isWarning}`;
+    const from = Math.max(this.oldest, (oldest.at - oldest.took - marginMs) * 1000);
+    const rows = await this.query(sql, [from, (newest.at + marginMs) * 1000]);
+    const found = new Set(rows.map(({ function: name, run }) => runKey({ function: String(name), id: String(run) })));
+    return new Set(runs.filter((each) => found.has(runKey({ function: each.function, id: each.run }))));
   }
 
   /** Returns the last attempt of a recent run with the objects that it received; `undefined` if they are no longer in memory. */
@@ -240,13 +264,16 @@ export class RunHistory {
   private async writeBatch(): Promise<void> {
     if (!this.hasNews) return;
     const isOpen = await this.opened();
-    const { runs, lines } = this.take();
+    const { runs: taken, lines } = this.take();
+    let runs = taken;
     const changes = isOpen || this.isBroken ? this.changed.splice(0) : [];
     if (!isOpen) {
       this.drop(this.isBroken ? "failed" : "full", runs.length + lines.length);
       return;
     }
     if (changes.length > 0) await this.attempt((file) => file.write({ changes }));
+    const again = runs.filter((run) => run.redelivered && run.attempt > 1 && !this.repeated.has(runKey(run)));
+    if (again.length > 0) runs = await this.withInterrupted(runs, again.slice(0, mostRepeated));
     for (const part of partsOf(lines.map(lineRow), runs, (run) => this.rowOf(run))) {
       // Each part is of some milliseconds, and the event loop is free between two of them.
       await this.attempt((file) => file.write(part));
@@ -255,6 +282,23 @@ export class RunHistory {
     if (now - this.expiredAt < expireMs) return;
     const isDone = await this.attempt(async (file) => !(await file.expire(this.oldest)));
     if (isDone) this.expiredAt = now;
+  }
+
+  /**
+   * Adds the attempts that an earlier process has not ended: a process that is killed records nothing.
+   * @param again the redelivered runs among `runs` that may have one
+   */
+  private async withInterrupted(runs: readonly EndedRun[], again: readonly EndedRun[]): Promise<readonly EndedRun[]> {
+    for (const run of again) this.repeated.add(runKey(run));
+    for (const oldest of this.repeated) if (this.repeated.size > mostRepeated) this.repeated.delete(oldest);
+    const listOf = (values: readonly string[]) => values.map(() => "?").join(", ");
+    const [names, ids] = [[...new Set(again.map((run) => run.function))], again.map(({ id }) => id)];
+    const sql = `SELECT function, run FROM runs WHERE function IN (${listOf(names)}) AND run IN (${listOf(ids)})`;
+    const rows = await this.attempt((file) => file.query(sql, [...names, ...ids]));
+    const known = new Set(rows?.map(({ function: name, run }) => runKey({ function: String(name), id: String(run) })));
+    const isFirst = (run: EndedRun) => runs.find((each) => runKey(each) === runKey(run)) === run;
+    const lost = new Set(rows && again.filter((run) => !known.has(runKey(run)) && isFirst(run)));
+    return runs.flatMap((run) => (lost.has(run) ? [interruptedBefore(run), run] : [run]));
   }
 
   private rearm(): void {
@@ -330,7 +374,15 @@ export class RunHistory {
     demand("function = ?", question.function);
     demand("run = ?", id);
     demand("trigger = ?", question.trigger);
-    demand("instr(object, ?) > 0", object);
+    demand("instr(lower(kind || ' ' || object), ?) > 0", object?.trim().toLowerCase());
+    const lines = question.function === undefined ? "" : "function = ? AND ";
+    const ofFunction = question.function === undefined ? [] : [question.function];
+    const demandLine = (condition: string, ...more: SqlValue[]) => {
+      conditions.push(`run IN (SELECT run FROM lines WHERE ${lines}number >= ? AND run IS NOT NULL AND ${condition})`);
+      values.push(...ofFunction, Math.max((since - marginMs) * 1000, this.oldest), ...more);
+    };
+    if (question.logged) demandLine(isWarning);
+    if (question.log !== undefined) demandLine("instr(lower(line), ?) > 0", question.log.toLowerCase());
     if (outcome === "any-failure") conditions.push("outcome <> 'ok' AND outcome <> 'interrupted'");
     else if (outcome === "ok") demand("outcome = ?", outcome);
     // The first condition lets SQLite use the index of failures.
@@ -407,6 +459,22 @@ export class RunHistory {
     if (count > 0) this.parts.dropped?.(reason, count);
   }
 }
+
+/** The attempt before a redelivered one, of which no end is on record. When it ended is not known: it is listed at the start of the next one. */
+const interruptedBefore = ({ beganAt, ...run }: EndedRun): EndedRun => ({
+  ...run,
+  attempt: run.attempt - 1,
+  redelivered: false,
+  ...{ receivedAt: undefined, beganAt, endedAt: beganAt, outcome: { type: "interrupted" } },
+  ...{
+    calls: undefined,
+    trace: undefined,
+    cpuMs: undefined,
+    heapBytes: undefined,
+    body: undefined,
+    oldBody: undefined,
+  },
+});
 
 const readLine = ({ number, line }: { readonly [name: string]: SqlValue }): KeptLine => ({
   number: Number(number),

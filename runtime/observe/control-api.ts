@@ -57,6 +57,8 @@ export const runRowSchema = z.object({
   heapBytes: z.number().optional(),
   /** The error's name and message, if it failed. */
   error: z.string().optional(),
+  /** A log line of the run is a warning or an error. Only the console looks for it. */
+  warned: z.boolean().optional(),
 });
 
 /** Attempts that match, newest first. */
@@ -67,7 +69,7 @@ export type RunRow = z.infer<typeof runRowSchema>;
 /** Which attempts an answer contains. */
 export const runFiltersSchema = z.strictObject({
   outcome: z.enum(["ok", "failed", "permanent", "interrupted"]).optional(),
-  /** Part of `namespace/name`. */
+  /** Part of the kind, a space and `namespace/name`, in upper or lower case. */
   object: z.string().max(400).optional(),
   trigger: z.string().max(63).optional(),
   /** Attempts that ended at this time or later, as ISO 8601. */

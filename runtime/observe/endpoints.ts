@@ -160,13 +160,14 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
   return app;
 }
 
-/** The console's pages. Some have the URL of an older route, which answers programs. */
-const page = /^\/(?:|login|functions\/[^/]+|(?:runs|errors)(?:\/[^/]+)?|dead-letters|sources|explain|config|apply)$/;
+/** The routes that have no page: a browser gets them as a program does. Any other path is the console's, which says if it has no such page. */
+const pageless =
+  /^\/(?:(?:livez|readyz|healthz|metrics|status|support|functions)$|(?:dead-letters|explain)\/|functions\/[^/]+\/)/;
 
 /** Whether the console answers a request: for its API or its files, or of a browser that opens a page. */
 function isForConsole({ req }: Context): boolean {
   if (/^\/(?:api|console)\//.test(req.path)) return true;
-  return req.method === "GET" && page.test(req.path) && (req.header("accept")?.includes("text/html") ?? false);
+  return req.method === "GET" && !pageless.test(req.path) && (req.header("accept")?.includes("text/html") ?? false);
 }
 
 async function listenFrom(app: Hono, host: string, port: number, spare: number): Promise<ServerType> {

@@ -53,6 +53,7 @@ test("runs are found by function, outcome, object, trigger and time", async () =
     (await searchRuns(reports, { limit: 9, ...question }, async () => ({ runs }))).runs.map(({ id }) => id);
   expect(await ids({ outcome: "failed" })).toEqual(["id-5"]);
   expect(await ids({ object: "eve" })).toEqual(["id-4"]);
+  expect(await ids({ object: "configmap TEAM/eve " })).toEqual(["id-4"]);
   expect(await ids({ trigger: "other" })).toEqual(["id-3"]);
   expect(await ids({ since: timeAt(4).replace(".000Z", "+00:00") })).toEqual(["id-5", "id-4"]);
   expect(await ids({ function: "b" })).toEqual([]);
@@ -65,6 +66,8 @@ test("numbers, quoted texts, UIDs and names of objects do not tell errors apart"
   expect(withoutVariables("cannot greet eve-1 of team-a", "team-a/eve-1")).toBe(
     withoutVariables("cannot greet bob of team-b", "team-b/bob"),
   );
+  expect(withoutVariables("total -5, it was -5")).toBe(withoutVariables("total -10, it was 10"));
+  expect(withoutVariables("code E-5")).not.toBe(withoutVariables("code E5"));
   expect(withoutVariables("the web-eve is evening", "eve")).toBe("the web-eve is evening");
   expect(withoutVariables("cannot copy")).not.toBe(withoutVariables("cannot move"));
 });
@@ -98,6 +101,24 @@ test("errors of one code, place and message are a group; the last seen comes fir
     { code: "Other", count: 1 },
   ]);
   expect(new Set(groups.map(({ fingerprint }) => fingerprint)).size).toBe(3);
+});
+
+test("a group has the lines as they were when it failed, says if the code has changed since, and names its last objects", () => {
+  const stack = "E: x\n    at h (functions/f/handler.ts:3:1)";
+  const of = (run: number, over: object = {}) => ({
+    ...{ function: "f", run: String(run), at: timeAt(run), code: "E", message: "failed", stack },
+    ...{ object: `shop/order-${run % 12}`, ...over },
+  });
+  const occurrences = Array.from({ length: 24 }, (_, run) => of(run, { frame: "> 3 | old" }));
+  const [group] = groupErrors(occurrences, () => "> 3 | new");
+  expect(group).toMatchObject({ frame: "> 3 | old", codeChanged: true, objects: { count: 12 } });
+  expect(group?.objects.names).toEqual([11, 10, 9, 8, 7, 6, 5, 4, 3, 2].map((n) => `shop/order-${n}`));
+  expect(groupErrors(occurrences, () => "> 3 | old")[0]?.codeChanged).toBeUndefined();
+  expect(groupErrors(occurrences)[0]?.codeChanged).toBeUndefined();
+  expect(groupErrors([of(1)], () => "> 3 | new")[0]).toMatchObject({ frame: "> 3 | new" });
+  expect(describeErrorGroup(occurrences, group?.fingerprint ?? "", 1)?.runs[0]).toMatchObject({
+    object: "shop/order-11",
+  });
 });
 
 test("a group's plot counts its occurrences in equal steps until now, and lists the newest", () => {

@@ -2,7 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { diffOf } from "../../runtime/console/client/object-diff.ts";
-import { spansOf } from "../../runtime/console/client/run-spans.ts";
+import { deliveriesOf, spansOf } from "../../runtime/console/client/run-spans.ts";
+import { describeRunDetail } from "../../runtime/console/run-detail.ts";
 import { type RunEventParts, runEvent, saveRunEvent } from "../../runtime/console/run-event.ts";
 import type { AttemptRow } from "../../runtime/console/schemas.ts";
 import { endedRun } from "../history/collected.ts";
@@ -92,6 +93,19 @@ test("a diff names each field that differs, was added or was removed", () => {
   expect(diffOf(null, { a: 1 })).toEqual([{ path: "", before: null, after: { a: 1 } }]);
 });
 
+const endedRunRow = {
+  ...{
+    function: "greet",
+    id: "x",
+    trigger: "t",
+    type: "Added",
+    kind: "ConfigMap",
+    object: "a/b",
+    resourceVersion: "1",
+  },
+  durationMs: 100,
+};
+
 test("a timeline has the wait, each attempt with its calls, and the backoff between two", () => {
   const attempt = (over: Partial<AttemptRow>): AttemptRow => ({
     function: "greet",
@@ -120,4 +134,39 @@ test("a timeline has the wait, each attempt with its calls, and the backoff betw
     ["Attempt 2", 950, 200, false],
   ]);
   expect(spansOf([])).toEqual([]);
+});
+
+test("a replay is a separate delivery, after those before", () => {
+  const attempt = (second: number, number: number, outcome: AttemptRow["outcome"]) =>
+    ({ ...endedRunRow, attempt: number, outcome, at: new Date(second * 1_000).toISOString() }) as AttemptRow;
+  const all = [
+    attempt(10, 1, "failed"),
+    attempt(1, 1, "failed"),
+    attempt(2, 2, "failed"),
+    attempt(11, 2, "interrupted"),
+    attempt(12, 2, "ok"),
+  ];
+  const { attempts } = describeRunDetail({ function: "greet", id: "x" }, all, { lines: [] }, undefined, () => "now");
+  expect(
+    deliveriesOf(attempts).map((each) => each.map(({ at, attempt }) => [Date.parse(at) / 1_000, attempt])),
+  ).toEqual([
+    [
+      [1, 1],
+      [2, 2],
+    ],
+    [
+      [10, 1],
+      [11, 2],
+      [12, 2],
+    ],
+  ]);
+  expect(deliveriesOf([])).toEqual([]);
+});
+
+test("a run's error has the lines as they were, and says if the code has changed since", () => {
+  const error = { name: "E", message: "x", stack: "E: x", frame: "> 3 | old" };
+  const described = (present: string) =>
+    describeRunDetail({ function: "greet", id: "x" }, [], { lines: [] }, error, () => present).error;
+  expect(described("> 3 | new")).toMatchObject({ frame: "> 3 | old", codeChanged: true });
+  expect(described("> 3 | old")?.codeChanged).toBeUndefined();
 });

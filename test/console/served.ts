@@ -102,6 +102,10 @@ interface ServedOptions {
   readonly history?: ConsoleParts["history"];
   /** Further operations on its function, and its explanations. */
   readonly operations?: Partial<ControlApi> & Partial<Pick<ControlParts, "explain">>;
+  /** The changes that are on record, newest first. */
+  readonly changes?: Awaited<ReturnType<ConsoleParts["audit"]["recent"]>>;
+  /** Fields of the function's report that differ. */
+  readonly over?: Partial<FunctionReport>;
   /** The name of its function. Default `greet`. */
   readonly name?: string;
   /** Serves the real page, for a browser. Default: stubs of its files. */
@@ -116,6 +120,8 @@ export async function servedConsole({
   isWhole = false,
   name = "greet",
   history,
+  changes = [],
+  over = {},
   operations: { explain, ...operations } = {},
 }: ServedOptions = {}) {
   const store = new MemoryStore();
@@ -123,7 +129,7 @@ export async function servedConsole({
   const access = new ConsoleAccess(systemClock);
   const audit: Record<string, unknown>[] = [];
   const note = (fields: object, message?: string) => void audit.push({ ...fields, message });
-  const reports: FunctionReport[] = [{ ...report, name }];
+  const reports: FunctionReport[] = [{ ...report, ...over, name }];
   // As in a fleet: the slot, and the number in it.
   const slot = replica && fleet?.slots.find(({ owner }) => owner === fleet.replica)?.slot;
   const deadLetters = () => new DeadLetters(store, undefined, slot === undefined ? "" : `${slot}-`);
@@ -179,7 +185,7 @@ export async function servedConsole({
     series: new MetricSeries(() => [], systemClock),
     configuration: () => ({ versions: { watchfire: "0" }, flags: {}, place: {}, limits: {}, disk: { files: [] } }),
     revisionsOf: async () => ({ current: undefined, revisions: [] }),
-    audit: { recent: async () => [], isKept: false },
+    audit: { recent: async () => changes, isKept: false },
     redactData: (_, data) => data,
     sourceText: () => "export default () => {\n  throw new TypeError('no 1');\n};",
     ...(!isWhole && { assets: async () => ({ script: "/* script */", style: "/* style */" }) }),

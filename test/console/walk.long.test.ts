@@ -128,7 +128,7 @@ test.skipIf("absent" in browser)(
     await page.getByRole("dialog").getByText("runs again").waitFor();
     expect(await inaccessible(page)).toEqual([]);
     await page.getByRole("button", { name: "Replay 2 dead letters" }).click();
-    await page.getByText("2 dead letters are replayed").waitFor();
+    await page.getByText("2 dead letters replayed: 2 ok, 0 failed.").waitFor();
     await page.getByText("It has no dead letter that can be replayed").waitFor();
     await shot(page, "walk-4-replayed");
     await nav.getByRole("link", { name: "Dead letters" }).click();
@@ -162,6 +162,7 @@ test.skipIf("absent" in browser)(
     await page.getByRole("button", { name: "Pause greet" }).click();
     await page.getByText("Greet is paused: its events wait, in order.").waitFor();
     await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Resume greet" }).click();
     await page.getByRole("button", { name: "Pause" }).waitFor();
     expect(await inaccessible(page)).toEqual([]);
 
@@ -318,7 +319,7 @@ test.skipIf("absent" in browser)(
       await page.getByRole("table", { name: "Checks of" }).waitFor();
       await looksRight(page, "explain-answer", theme);
       await page.goto(new URL("/dead-letters?show=1", link).href);
-      await page.getByRole("region", { name: "Object" }).waitFor();
+      await page.getByRole("region", { name: "Object", exact: true }).waitFor();
       await looksRight(page, "dead-letter", theme);
     }
     expect(faults).toEqual([]);
@@ -397,6 +398,10 @@ test.skipIf("absent" in browser)(
     for (let load = 0; load < 5; load++) {
       await page.goto(new URL("/runs", link).href);
       await page.getByRole("heading", { name: "Runs" }).waitFor();
+      // The page may have the heading before it is painted.
+      await expect
+        .poll(() => page.evaluate('performance.getEntriesByName("first-contentful-paint").length'), { timeout: 60_000 })
+        .toBe(1);
       paints.push(await page.evaluate<number>('performance.getEntriesByName("first-contentful-paint")[0].startTime'));
     }
     const delays: number[] = [];

@@ -13,7 +13,7 @@ test("runs and log lines of an earlier process are there after a restart", async
   const clock = new StandingClock();
   const folder = folderOf({});
   const first = historyOf({ folder, clock });
-  first.history.runs.ended.push(endedRun({ outcome: failure, attempt: 2, redelivered: true }));
+  first.history.runs.ended.push(endedRun({ outcome: failure, attempt: 1, redelivered: true }));
   first.history.lines.lines.push({
     number: clock.at * 1000,
     function: "greet",
@@ -28,7 +28,7 @@ test("runs and log lines of an earlier process are there after a restart", async
       object: "team-a/ada",
       kind: "ConfigMap",
       version: "12",
-      attempt: 2,
+      attempt: 1,
       redelivered: true,
       outcome: "failed",
       waited: 20,
@@ -62,6 +62,30 @@ test("runs are found by function, outcome, object, trigger and time, newest firs
   expect(await found({ before: at(2) })).toEqual(["one"]);
   expect(await found({ id: endedRun({}, "two").id })).toEqual(["two"]);
   expect(await found({ object: "%" })).toEqual([]);
+});
+
+test("runs are found by their log lines, and those with a warning are marked", async () => {
+  const clock = new StandingClock();
+  const { history } = historyOf({ clock });
+  for (const [index, level] of ["info", "warn", "error"].entries()) {
+    history.runs.ended.push(endedRun({ endedAt: clock.at }, level));
+    const line = JSON.stringify({ level, function: "greet", msg: "Stock is low", left: index });
+    history.lines.lines.push({
+      number: clock.at * 1000 + index,
+      function: "greet",
+      run: endedRun({}, level).id,
+      line,
+    });
+  }
+  const found = async (question: object) => ids(await history.find({ limit: 10, ...question }));
+  expect(await found({ logged: "warning" })).toEqual(["error", "warn"]);
+  expect(await found({ log: "stock is LOW" })).toEqual(["error", "warn", "info"]);
+  expect(await found({ log: '"left":1', function: "greet" })).toEqual(["warn"]);
+  expect(await found({ log: "left", function: "copy" })).toEqual([]);
+  const all = await history.find({ limit: 10 });
+  expect(ids([...(await history.warnedOf(all))])).toEqual(["error", "warn"]);
+  expect((await history.warnedOf([])).size).toBe(0);
+  expect(await found({ object: " configMAP team-a/INFO " })).toEqual(["info"]);
 });
 
 test("what is older than the age is neither shown nor kept", async () => {
@@ -315,4 +339,29 @@ test("lines about changes are there after a restart, newest first, as long as ru
   history.keepChange(clock.at * 1000, "new");
   await history.flush();
   expect(await lines()).toEqual(["new"]);
+});
+
+test("an attempt whose process was killed is on record as interrupted, before the one that repeats it", async () => {
+  const clock = new StandingClock();
+  const folder = folderOf({});
+  const { history } = historyOf({ folder, clock });
+  const attempt = (over: object, name: string) => endedRun({ redelivered: true, ...over }, name);
+  history.runs.ended.push(attempt({ attempt: 1, redelivered: false, outcome: failure }, "known"));
+  await history.flush();
+  history.runs.ended.push(
+    attempt({ attempt: 2, outcome: failure }, "killed"),
+    attempt({ attempt: 2 }, "known"),
+    attempt({ attempt: 1 }, "first"),
+  );
+  await history.flush();
+  history.runs.ended.push(attempt({ attempt: 3 }, "killed"));
+  const found = (await history.find({ limit: 10, id: endedRun({}, "killed").id })).toReversed();
+  expect(found.map((run) => [run.attempt, run.outcome, run.redelivered, run.waited])).toEqual([
+    [1, "interrupted", false, null],
+    [2, "failed", true, 20],
+    [3, "ok", true, 20],
+  ]);
+  expect(found[0]?.at).toBeLessThanOrEqual((found[1]?.at ?? 0) - (found[1]?.took ?? 0));
+  expect(ids(await history.find({ limit: 10, outcome: "interrupted" }))).toEqual(["killed"]);
+  expect(await history.find({ limit: 10 })).toHaveLength(6);
 });

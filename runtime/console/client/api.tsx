@@ -1,9 +1,12 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
+import type { reasonHeader } from "../../control/access/reason.ts";
 import type { Topic } from "../schemas.ts";
 
 /** The page's half of the session. Each origin has its own, so it is safe from other ports of this machine. */
 const stored = "watchfire-proof";
+
+const reasonName: typeof reasonHeader = "watchfire-reason";
 
 /** Whether this browser is logged in; `undefined` until the first answer. */
 export const loggedIn = signal<boolean | undefined>(undefined);
@@ -13,19 +16,29 @@ export const connected = signal(true);
 const listeners = new Set<(topics: readonly Topic[] | "beat") => void>();
 
 /** The reason that the runtime returned for refusing a request. */
-export class Refusal extends Error {}
+export class Refusal extends Error {
+  /** The code of the fault, if it has one. */
+  readonly code: string | undefined;
+
+  constructor(message: string, code: string | undefined) {
+    super(message);
+    this.code = code;
+  }
+}
 
 async function ask(path: string, init: RequestInit = {}): Promise<Response> {
-  const headers = { "content-type": "application/json", "x-watchfire-proof": localStorage.getItem(stored) ?? "" };
+  const proof = localStorage.getItem(stored) ?? "";
+  const headers = { "content-type": "application/json", "x-watchfire-proof": proof, ...init.headers };
   const response = await fetch(path, { ...init, headers });
   if (response.status === 401) loggedIn.value = false;
   if (response.ok) return response;
   const said = (await response.json().catch(() => ({}))) as {
     error?: string;
-    fault?: { what: string; hint: string };
+    fault?: { code: string; what: string; hint: string };
   };
   throw new Refusal(
     said.fault ? `${said.fault.what}: ${said.fault.hint}` : (said.error ?? `the runtime answered ${response.status}`),
+    said.fault?.code,
   );
 }
 
@@ -42,9 +55,10 @@ function keepDigits(_: string, value: unknown, { source }: { source?: string } =
   return isRounded && /^-?\d+$/.test(source) && rawJSON ? rawJSON(source) : value;
 }
 
-/** Sends a change. */
-export async function post<T>(path: string, body: unknown = {}): Promise<T> {
-  const answer = (await (await ask(path, { method: "POST", body: JSON.stringify(body) })).json()) as T;
+/** Sends a change. `reason`: why, in the caller's words; empty without one. */
+export async function post<T>(path: string, body: unknown = {}, reason = ""): Promise<T> {
+  const headers: Record<string, string> = reason === "" ? {} : { [reasonName]: encodeURIComponent(reason) };
+  const answer = (await (await ask(path, { method: "POST", body: JSON.stringify(body), headers })).json()) as T;
   for (const hear of listeners) hear(["functions", "runs", "sources", "dead-letters"]);
   return answer;
 }
@@ -72,6 +86,8 @@ export interface Loaded<T> {
 /** Milliseconds from an answer to the next request for the same data. A slow answer is followed by a pause of so many times its duration. */
 const leastMs = 120;
 const restFactor = 4;
+/** Milliseconds until a request is repeated that had no answer. */
+const retryMs = 2_000;
 
 /** Asks for a path, and again whenever one of the topics changes. `everyMs`: and so often, while the page can be seen. */
 export function useData<T>(path: string | undefined, topics: readonly Topic[], everyMs?: number): Loaded<T> {
@@ -88,17 +104,22 @@ export function useData<T>(path: string | undefined, topics: readonly Topic[], e
       timer = undefined;
       isAsking = true;
       again = false;
+      let isFailed = false;
       try {
         const data = await get<T>(path);
         if (!isOver) setLoaded({ data, path });
       } catch (error) {
+        isFailed = !(error instanceof Refusal);
         const why = error instanceof Refusal ? error.message : "the runtime does not answer";
         if (!isOver) setLoaded((before) => ({ ...(before.path === path ? before : {}), path, error: why }));
       }
       isAsking = false;
       const ended = performance.now();
       nextAt = ended + Math.max(leastMs, (ended - began) * restFactor);
-      if (again && !isOver) timer = setTimeout(load, nextAt - ended);
+      if (isOver) return;
+      if (again) timer = setTimeout(load, nextAt - ended);
+      // The stream of changes may never have been interrupted, so nothing else would ask again.
+      else if (isFailed) timer = setTimeout(load, retryMs);
     };
     const hear = (changed: readonly Topic[] | "beat") => {
       if (changed !== "beat" && !changed.some((topic) => topics.includes(topic))) return;

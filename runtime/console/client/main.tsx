@@ -1,6 +1,6 @@
 import "./locale.tsx";
 import { render } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { connected, listen, loggedIn, logout } from "./api.tsx";
 import { Keys, places, showKeys } from "./keys.tsx";
 import { ApplyPage } from "./pages/apply.tsx";
@@ -31,7 +31,10 @@ function pageOf({ pathname, searchParams }: URL) {
     case "runs":
       return second === undefined
         ? { title: "Runs", page: <RunsPage /> }
-        : { title: "Run", page: <RunPage id={second} name={searchParams.get("function") ?? ""} /> };
+        : {
+            title: `Run of ${searchParams.get("function") ?? ""}`,
+            page: <RunPage id={second} name={searchParams.get("function") ?? ""} />,
+          };
     case "errors":
       return second === undefined
         ? { title: "Errors", page: <ErrorsPage /> }
@@ -59,6 +62,12 @@ function App() {
     document.title = `${title} – Watchfire`;
     lastResult.value = undefined;
   }, [title, pathname]);
+  // As a browser does for a new document: reading and tabbing begin in the page.
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isFirst.current) document.getElementById("main")?.focus({ preventScroll: true });
+    isFirst.current = false;
+  }, [pathname]);
   return (
     <>
       <a class="skip" href="#main" data-raw>

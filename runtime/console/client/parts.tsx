@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Loaded } from "./api.tsx";
 import { Refusal } from "./api.tsx";
 
@@ -23,7 +23,10 @@ export function Ready<T>({ of, children }: { of: Loaded<T>; children: (data: T) 
 export const total = (...counts: readonly (number | undefined)[]): string =>
   counts.includes(undefined) ? "unknown" : String(counts.reduce((sum = 0, each = 0) => sum + each, 0));
 
-/** A table with a caption. It scrolls sideways where it is too wide. */
+/**
+ * A table with a caption. It scrolls sideways where it is too wide. On a phone each row is a card, in which a cell has its column's head before
+ * it.
+ */
 export function Table({
   caption,
   heads,
@@ -33,6 +36,16 @@ export function Table({
   heads: readonly Head[];
   children: ComponentChildren;
 }) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  useLayoutEffect(() => {
+    for (const { cells } of body.current?.rows ?? []) {
+      for (const [index, cell] of [...cells].entries()) {
+        const head = heads[index] ?? "";
+        const text = typeof head === "string" ? head : head.text;
+        if (cell.dataset.head !== text) cell.dataset.head = text;
+      }
+    }
+  });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: -- a region that scrolls can be scrolled by keys
     <section class="scroll" aria-label={caption} tabIndex={0}>
@@ -50,13 +63,13 @@ export function Table({
             })}
           </tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody ref={body}>{children}</tbody>
       </table>
     </section>
   );
 }
 
-/** A column's head. `className`: `number`, or `wide` for a column that a phone has no room for. */
+/** A column's head. `className`: `number`, or `wide` for one whose empty cells a phone leaves out. */
 export type Head = string | { readonly text: string; readonly className: string };
 export const number = (text: string): Head => ({ text, className: "number" });
 export const wide = (text: string): Head => ({ text, className: "wide" });
@@ -84,7 +97,7 @@ export function Said({ children }: { children: string }) {
 const outcomeWords = {
   ok: "ok",
   failed: "failed",
-  permanent: "failed for good",
+  permanent: "failed, no retry",
   interrupted: "interrupted",
 } as const;
 
@@ -95,6 +108,10 @@ export function Outcome({ of }: { of: keyof typeof outcomeWords }) {
 
 export const took = (ms: number): string =>
   ms < 1 ? "< 1 ms" : ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+
+/** How long an attempt took. The end of one whose process was killed is not known. */
+export const tookOf = ({ outcome, durationMs }: { readonly outcome: string; readonly durationMs: number }): string =>
+  outcome === "interrupted" && durationMs === 0 ? "–" : took(durationMs);
 
 export const bytes = (count: number): string =>
   count < 1024
@@ -131,13 +148,21 @@ export function Code({ label, children }: { label: string; children: string }) {
 }
 
 /** Result of the last action; a live region reads it out. */
-export const lastResult = signal<{ readonly text: string; readonly isBad: boolean } | undefined>(undefined);
+export const lastResult = signal<ActionResult | undefined>(undefined);
+
+/** The result of an action that worked, although something in it may have failed. */
+export interface ActionResult {
+  readonly text: string;
+  readonly isBad: boolean;
+}
 
 /** Runs an action and shows its result. */
-export async function act(action: () => Promise<string>): Promise<void> {
+export async function act(action: () => Promise<string | ActionResult>): Promise<void> {
   lastResult.value = undefined;
   try {
-    lastResult.value = { text: sentence(await action()), isBad: false };
+    const result = await action();
+    const { text, isBad } = typeof result === "string" ? { text: result, isBad: false } : result;
+    lastResult.value = { text: sentence(text), isBad };
   } catch (error) {
     const text = error instanceof Refusal ? error.message : "the runtime does not answer";
     lastResult.value = { text: sentence(text), isBad: true };
@@ -164,30 +189,57 @@ export function ActionButton(props: {
   );
 }
 
-/** A question before something that cannot be undone. */
+/**
+ * A question before a change, with a field for the reason, which stands in the list of changes. `onYes` takes the reason; empty without one.
+ * Afterwards the focus is where it was, or in the page.
+ */
 export function Confirm(props: {
   title: string;
   children: ComponentChildren;
   yes: string;
   isDangerous?: boolean;
-  onYes: () => void;
+  /** Something has to be filled in first. */
+  isIncomplete?: boolean;
+  onYes: (reason: string) => void;
   onNo: () => void;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const [reason, setReason] = useState("");
   useEffect(() => {
     const { current } = dialog;
+    const before = document.activeElement;
     current?.showModal();
-    return () => current?.close();
+    return () => {
+      current?.close();
+      if (before instanceof HTMLElement && before.isConnected && !before.matches(":disabled")) before.focus();
+      else document.getElementById("main")?.focus({ preventScroll: true });
+    };
   }, []);
   return (
     <dialog ref={dialog} aria-labelledby="question" onCancel={props.onNo}>
       <h2 id="question">{props.title}</h2>
       {props.children}
+      <div class="filters reason">
+        <label>
+          <span>Reason (optional)</span>
+          <input
+            value={reason}
+            maxLength={500}
+            autocomplete="off"
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
+        </label>
+      </div>
       <p class="actions">
         <button type="button" onClick={props.onNo}>
           Cancel
         </button>
-        <button type="button" class={props.isDangerous ? "danger" : "primary"} onClick={props.onYes}>
+        <button
+          type="button"
+          class={props.isDangerous ? "danger" : "primary"}
+          disabled={props.isIncomplete}
+          onClick={() => props.onYes(reason.trim())}
+        >
           {props.yes}
         </button>
       </p>
@@ -201,9 +253,11 @@ export function Filter(props: {
   name: string;
   value: string;
   options?: readonly (readonly [value: string, text: string])[];
+  /** What is typed in. */
+  hint?: string;
   onChange: (changes: Record<string, string>) => void;
 }) {
-  const { label, name, value, options, onChange } = props;
+  const { label, name, value, options, hint, onChange } = props;
   const take = (event: Event) => onChange({ [name]: (event.currentTarget as HTMLInputElement).value });
   return (
     <label htmlFor={`filter-${name}`}>
@@ -217,7 +271,15 @@ export function Filter(props: {
           ))}
         </select>
       ) : (
-        <input id={`filter-${name}`} name={name} value={value} onInput={take} autocomplete="off" spellcheck={false} />
+        <input
+          id={`filter-${name}`}
+          name={name}
+          value={value}
+          placeholder={hint}
+          onInput={take}
+          autocomplete="off"
+          spellcheck={false}
+        />
       )}
     </label>
   );

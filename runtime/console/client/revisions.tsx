@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { changesAnswerSchema, RevisionsAnswer } from "../schemas.ts";
 import { useData } from "./api.tsx";
 import { Ready, Table, When, wide } from "./parts.tsx";
-import { functionHref } from "./route.tsx";
+import { functionHref, setQuery, url } from "./route.tsx";
 
 /** Shown characters of a commit. */
 const shortCommit = 10;
@@ -56,38 +56,57 @@ export function Revisions({ name }: { name: string }) {
   );
 }
 
-/** The changes that people asked for: of one function, or of all. `limit`: at most so many rows. */
+export type Change = z.infer<typeof changesAnswerSchema>["changes"][number];
+
+/** The change that paused a function, if it is on record. Without a name, nothing is asked. */
+export function usePause(name: string | undefined): Change | undefined {
+  const path = name === undefined ? undefined : `/api/changes?function=${encodeURIComponent(name)}`;
+  const { data } = useData<z.infer<typeof changesAnswerSchema>>(path, ["functions"]);
+  return data?.changes.find(({ verb, result }) => verb === "pause" && result === "done");
+}
+
+/** The changes that people asked for: of one function, or of all. `limit`: the rows that are shown until all are asked for. */
 export function Changes({ name, limit = 20 }: { name?: string; limit?: number }) {
   const query = name === undefined ? "" : `?function=${encodeURIComponent(name)}`;
   const { data } = useData<z.infer<typeof changesAnswerSchema>>(`/api/changes${query}`, ["functions", "dead-letters"]);
   if (!data || data.changes.length === 0) return null;
+  const isWhole = url.value.searchParams.get("changes") === "all";
+  const shown = isWhole ? data.changes : data.changes.slice(0, limit);
   return (
-    <Table
-      caption={data.history ? "Who changed what" : "Who changed what since the start"}
-      heads={["When", "Who", "What", wide("Why"), wide("Result")]}
-    >
-      {data.changes.slice(0, limit).map(({ at, who, verb, functions, set, revision, reason, result, from }) => (
-        <tr key={`${at} ${verb} ${functions.join()}`}>
-          <td>
-            <When at={at} />
-          </td>
-          <td>{who}</td>
-          <td>
-            {verb}{" "}
-            {functions.map((each) => (
-              <a key={each} href={functionHref(each)}>
-                {each}{" "}
-              </a>
-            ))}
-            {set !== undefined && `set ${set}${revision === undefined ? "" : `, revision ${revision}`}`}
-            {reason !== undefined && <div class="phone quiet">{reason}</div>}
-          </td>
-          <td class="wide">
-            {[reason, verb === "deploy" || verb === "rollback" ? from : undefined].filter(Boolean).join("; ")}
-          </td>
-          <td class="wide">{result}</td>
-        </tr>
-      ))}
-    </Table>
+    <>
+      <Table
+        caption={data.history ? "Who changed what" : "Who changed what since the start"}
+        heads={["When", "Who", "What", wide("Why"), wide("Result")]}
+      >
+        {shown.map(({ at, who, verb, functions, set, revision, reason, result, from }) => (
+          <tr key={`${at} ${verb} ${functions.join()}`}>
+            <td>
+              <When at={at} />
+            </td>
+            <td>{who}</td>
+            <td>
+              {verb}{" "}
+              {functions.map((each) => (
+                <a key={each} href={functionHref(each)}>
+                  {each}{" "}
+                </a>
+              ))}
+              {set !== undefined && `set ${set}${revision === undefined ? "" : `, revision ${revision}`}`}
+            </td>
+            <td class="wide">
+              {[reason, verb === "deploy" || verb === "rollback" ? from : undefined].filter(Boolean).join("; ")}
+            </td>
+            <td class="wide">{result}</td>
+          </tr>
+        ))}
+      </Table>
+      {data.changes.length > limit && (
+        <p class="actions">
+          <button type="button" onClick={() => setQuery({ changes: isWhole ? "" : "all" })}>
+            {isWhole ? `Show the last ${limit} changes` : `Show all ${data.changes.length} changes`}
+          </button>
+        </p>
+      )}
+    </>
   );
 }

@@ -9,7 +9,21 @@ interface RunSpan {
   readonly isBad: boolean;
 }
 
-/** Returns the spans in their order. The clock starts with the arrival of the event, or with the first attempt. */
+/** Splits a run's attempts, in the order of their ends, into deliveries: a replay or a redelivery begins with attempt 1 again. */
+export function deliveriesOf(attempts: readonly AttemptRow[]): AttemptRow[][] {
+  const deliveries: AttemptRow[][] = [];
+  for (const [index, each] of attempts.entries()) {
+    const before = attempts[index - 1];
+    const last = deliveries.at(-1);
+    // An interrupted attempt is not counted: the next one may have its number.
+    const isNext = before && (each.attempt > before.attempt || before.outcome === "interrupted");
+    if (last && isNext) last.push(each);
+    else deliveries.push([each]);
+  }
+  return deliveries;
+}
+
+/** Returns the spans of one delivery in their order. The clock starts with the arrival of the event, or with the first attempt. */
 export function spansOf(attempts: readonly AttemptRow[]): RunSpan[] {
   const begins = attempts.map(({ at, durationMs }) => Date.parse(at) - durationMs);
   const [first] = attempts;

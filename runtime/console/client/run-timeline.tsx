@@ -5,14 +5,14 @@ import { spansOf } from "./run-spans.ts";
 /** Spans that are drawn. */
 const mostSpans = 60;
 
-/** When a run waited, ran and called, on one axis. */
-export function Timeline({ attempts }: { attempts: readonly AttemptRow[] }) {
+/** When a delivery of a run waited, ran and called, on one axis. */
+export function Timeline({ attempts, of }: { attempts: readonly AttemptRow[]; of: string }) {
   const all = spansOf(attempts);
   const end = Math.max(...all.map(({ from, ms }) => from + ms), 1);
   if (all.length === 0) return null;
   return (
-    <section class="timeline" aria-labelledby="timeline">
-      <h2 id="timeline">Timeline</h2>
+    <section class="timeline" aria-label={`Timeline${of}`}>
+      <h2>Timeline{of}</h2>
       <ol>
         {all.slice(0, mostSpans).map(({ name, kind, from, ms, isBad }, index) => (
           <li key={String(index)} class={kind}>

@@ -121,7 +121,7 @@ export class Redeliverer {
     if (!isSame || run.type === "Deleted") {
       const state = found.type === "there" ? "has changed since" : "is not there any more";
       const hint = `deliver the present state by \`watchfire redeliver ${name} --object ${shown(run.key)}\``;
-      throw refused(`the object ${state}, and the state that the run received is not kept`, id, hint);
+      throw refused(`the object ${state}, and a run is not repeated with an old state`, id, hint);
     }
     const became = dispatch.redeliver(trigger.name, found.change, run);
     await dispatch.saved();

@@ -1,7 +1,7 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { DeadLetterDetail, DeadLetterRow } from "../../../observe/dead-letter.ts";
 import { post, useData } from "../api.tsx";
-import { act, Code, Confirm, Ready, Table, When, wide, wideNumber } from "../parts.tsx";
+import { act, Code, Confirm, Filter, Ready, Table, When, wide, wideNumber } from "../parts.tsx";
 import { letterCount, replay } from "../replay-all.tsx";
 import { Denied, deniedId, type Rights, useRights } from "../rights.tsx";
 import { functionHref, runHref, setQuery, url } from "../route.tsx";
@@ -20,7 +20,7 @@ export function DeadLettersPage() {
         {name === null ? "Events that were given up. " : `Events of ${name} that were given up. `}
         {name !== null && <a href="/dead-letters">Show those of all functions</a>}
       </p>
-      {shown !== null && <Letter id={shown} />}
+      {shown !== null && <Letter key={shown} id={shown} />}
       <Ready of={loaded}>
         {(letters) =>
           letters.length === 0 ? (
@@ -36,30 +36,48 @@ export function DeadLettersPage() {
 
 type Action = "replay" | "drop";
 
-async function drop(ids: readonly string[]): Promise<string> {
-  await post("/api/dead-letters/drop", { ids });
+async function drop(ids: readonly string[], reason: string): Promise<string> {
+  await post("/api/dead-letters/drop", { ids }, reason);
   return `${letterCount(ids.length)} ${ids.length === 1 ? "is" : "are"} dropped`;
 }
 
 function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; rights: Rights }) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [asked, setAsked] = useState<Action>();
+  const [shownCount, setShownCount] = useState(pageSize);
+  const text = url.value.searchParams.get("text") ?? "";
+  // The newest first.
+  const matching = letters.filter((letter) => textOf(letter).includes(text.trim().toLowerCase())).reverse();
+  const isAllChosen = matching.length > 0 && matching.every(({ id }) => selected.has(id));
   const chosen = letters.filter(({ id }) => selected.has(id));
   const empty = chosen.filter(({ bodyDropped }) => bodyDropped).length;
   const toggle = (id: string) =>
     setSelected(new Set(selected.has(id) ? [...selected].filter((each) => each !== id) : [...selected, id]));
-  const run = (action: Action) => {
+  const run = (action: Action, reason: string) => {
     setAsked(undefined);
     void act(async () => {
       const ids = chosen.map(({ id }) => id);
-      const said = action === "replay" ? await replay(ids) : await drop(ids);
+      const said =
+        action === "replay"
+          ? await replay(ids, [...new Set(chosen.map((letter) => letter.function))], reason)
+          : await drop(ids, reason);
       setSelected(new Set());
       return said;
     });
   };
   return (
     <>
+      <div class="filters">
+        <Filter label="Object or error contains" name="text" value={text} onChange={setQuery} />
+      </div>
       <p class="actions">
+        <button
+          type="button"
+          disabled={matching.length === 0}
+          onClick={() => setSelected(isAllChosen ? new Set() : new Set(matching.map(({ id }) => id)))}
+        >
+          {isAllChosen ? "Select none" : `Select all ${matching.length}`}
+        </button>
         <button
           type="button"
           class="primary"
@@ -85,13 +103,18 @@ function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; r
         <Denied of={rights} />
       </p>
       {asked !== undefined && (
-        <Question action={asked} chosen={chosen} onYes={() => run(asked)} onNo={() => setAsked(undefined)} />
+        <Question
+          action={asked}
+          chosen={chosen}
+          onYes={(reason) => run(asked, reason)}
+          onNo={() => setAsked(undefined)}
+        />
       )}
       <Table
         caption="Dead letters"
         heads={["Select", "Function", "Event", wideNumber("Attempts"), wide("Failed"), wide("Error"), "Body"]}
       >
-        {letters.map((letter) => (
+        {matching.slice(0, shownCount).map((letter) => (
           <tr key={letter.id}>
             <td>
               <input
@@ -114,7 +137,7 @@ function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; r
             <td class="wide">
               <When at={letter.failedAt} />
             </td>
-            <td class="wide cut">
+            <td class="wide text" title={letter.error.message}>
               {letter.error.code ?? letter.error.name}: {letter.error.message.split("\n", 1)[0]}
             </td>
             <td>
@@ -134,9 +157,26 @@ function LetterTable({ letters, rights }: { letters: readonly DeadLetterRow[]; r
           </tr>
         ))}
       </Table>
+      {matching.length > shownCount && (
+        <p class="actions">
+          <button type="button" onClick={() => setShownCount(shownCount + pageSize)}>
+            Show older
+          </button>
+          <span class="quiet">
+            {shownCount} of {matching.length} are shown.
+          </span>
+        </p>
+      )}
     </>
   );
 }
+
+/** Rows that are shown at first, and added with each click. */
+const pageSize = 100;
+
+/** The text of a dead letter in which the filter looks. */
+const textOf = ({ type, kind, namespace, name, error }: DeadLetterRow): string =>
+  `${type} ${kind} ${namespace === "" ? "" : `${namespace}/`}${name} ${error.code ?? error.name}: ${error.message}`.toLowerCase();
 
 function Question({
   action,
@@ -146,7 +186,7 @@ function Question({
 }: {
   action: Action;
   chosen: readonly DeadLetterRow[];
-  onYes: () => void;
+  onYes: (reason: string) => void;
   onNo: () => void;
 }) {
   const names = [...new Set(chosen.map((letter) => letter.function))].sort().join(", ");
@@ -169,8 +209,14 @@ function Question({
 
 function Letter({ id }: { id: string }) {
   const loaded = useData<DeadLetterDetail>(`/api/dead-letters/${encodeURIComponent(id)}`, []);
+  const card = useRef<HTMLElement>(null);
+  // It opens above the table, and its row may be far below.
+  useEffect(() => {
+    card.current?.scrollIntoView({ block: "nearest" });
+    card.current?.focus({ preventScroll: true });
+  }, []);
   return (
-    <section class="card" aria-labelledby="letter">
+    <section class="card" aria-labelledby="letter" ref={card} tabIndex={-1}>
       <h2 id="letter">Dead letter {id}</h2>
       <Ready of={loaded}>
         {({ error, object, oldObject }) => (

@@ -1,11 +1,11 @@
 import type { ErrorDetail } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { Code, Ready, Table, When, wide } from "../parts.tsx";
+import { Ready, Table, When, wide } from "../parts.tsx";
 import { Plot } from "../plot.tsx";
 import { ReplayAll } from "../replay-all.tsx";
 import { Denied, useRights } from "../rights.tsx";
 import { functionHref, runHref } from "../route.tsx";
-import { GroupFacts } from "./errors.tsx";
+import { Frame, GroupFacts } from "./errors.tsx";
 
 /** One group of errors. */
 export function ErrorPage({ fingerprint }: { fingerprint: string }) {
@@ -25,7 +25,7 @@ export function ErrorPage({ fingerprint }: { fingerprint: string }) {
             {more && (
               <p class="notice warn">There are more failures than were looked at: the numbers are of the last ones.</p>
             )}
-            {group.frame !== undefined && <Code label={`The line of ${group.code}`}>{group.frame}</Code>}
+            <Frame of={group} label={`The line of ${group.code}`} />
             <p class="actions">
               <ReplayAll ids={group.deadLetters} functions={group.functions} rights={rights} />
               <Denied of={rights} />
@@ -39,7 +39,7 @@ export function ErrorPage({ fingerprint }: { fingerprint: string }) {
               stepMs={plot.stepMs}
               lines={[{ name: "failures", look: "bad", values: plot.counts }]}
             />
-            <Table caption="Runs" heads={["Failed", wide("Function"), "Message", "Dead letter"]}>
+            <Table caption="Runs" heads={["Failed", wide("Function"), "Object", "Message", "Dead letter"]}>
               {runs.map((run) => (
                 <tr key={`${run.function} ${run.id} ${run.at}`}>
                   <td>
@@ -50,6 +50,7 @@ export function ErrorPage({ fingerprint }: { fingerprint: string }) {
                   <td class="wide">
                     <a href={functionHref(run.function)}>{run.function}</a>
                   </td>
+                  <td class="object">{run.object}</td>
                   <td class="cut">{run.message.split("\n", 1)[0]}</td>
                   <td>
                     {run.deadLetter === undefined ? (

@@ -33,7 +33,7 @@ export function ErrorsPage() {
 }
 
 function Group({ group, rights }: { group: ErrorGroup; rights: Rights }) {
-  const { fingerprint, code, message, frame, functions, deadLetters, lastRun } = group;
+  const { fingerprint, code, message, functions, deadLetters, lastRun } = group;
   return (
     <article class="card" aria-labelledby={fingerprint}>
       <h2 id={fingerprint}>
@@ -42,7 +42,7 @@ function Group({ group, rights }: { group: ErrorGroup; rights: Rights }) {
         </a>
       </h2>
       <GroupFacts group={group} />
-      {frame !== undefined && <Code label={`The line of ${code}`}>{frame}</Code>}
+      <Frame of={group} label={`The line of ${code}`} />
       <p class="actions">
         <a class="button" href={runHref(lastRun.function, lastRun.id)} aria-label={`Last run with ${code}`}>
           Last run
@@ -53,8 +53,25 @@ function Group({ group, rights }: { group: ErrorGroup; rights: Rights }) {
   );
 }
 
+/** The lines around the place of an error, and that they are not those of the present code. */
+export function Frame({ of, label }: { of: Pick<ErrorGroup, "frame" | "codeChanged">; label: string }) {
+  if (of.frame === undefined) return null;
+  return (
+    <>
+      {of.codeChanged && (
+        <p class="notice warn">The code has changed since. These lines are as they were when it failed.</p>
+      )}
+      <Code label={label}>{of.frame}</Code>
+    </>
+  );
+}
+
 /** How often, when and where a group of errors was seen. */
-export function GroupFacts({ group: { count, firstSeen, lastSeen, functions, place } }: { group: ErrorGroup }) {
+export function GroupFacts({
+  group: { count, firstSeen, lastSeen, functions, place, objects },
+}: {
+  group: ErrorGroup;
+}) {
   return (
     <dl class="facts">
       <dt>Seen</dt>
@@ -74,6 +91,15 @@ export function GroupFacts({ group: { count, firstSeen, lastSeen, functions, pla
           </a>
         ))}
       </dd>
+      {objects.count > 0 && (
+        <>
+          <dt>{objects.count === 1 ? "Object" : `${objects.count} objects`}</dt>
+          <dd class="names">
+            {objects.names.join(", ")}
+            {objects.count > objects.names.length && ` and ${objects.count - objects.names.length} more`}
+          </dd>
+        </>
+      )}
       {place !== undefined && (
         <>
           <dt>Place</dt>

@@ -11,6 +11,9 @@ export function ExplainPage() {
   const of = (name: string) => searchParams.get(name) ?? "";
   // Without a function, all are asked.
   const isAsked = of("name") !== "";
+  const isValid =
+    /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)?$/.test(of("namespace")) &&
+    /^(?!\.{1,2}$)[^/%]{1,1024}$/.test(of("name"));
   const [asked, setAsked] = useState({ function: of("function"), namespace: of("namespace"), name: of("name") });
   const functions = useData<z.infer<typeof functionsAnswerSchema>>("/api/functions", ["functions"]);
   const names = functions.data?.functions.map(({ name }) => name) ?? [];
@@ -18,7 +21,8 @@ export function ExplainPage() {
     setAsked({ ...asked, [name]: (event.currentTarget as HTMLInputElement).value });
   const submit = (event: Event) => {
     event.preventDefault();
-    navigate(`/explain?${new URLSearchParams(asked)}`);
+    const { namespace, name } = asked;
+    navigate(`/explain?${new URLSearchParams({ ...asked, namespace: namespace.trim(), name: name.trim() })}`);
   };
   return (
     <>
@@ -50,7 +54,14 @@ export function ExplainPage() {
           Explain
         </button>
       </form>
+      {isAsked && !isValid && (
+        <p class="notice bad" role="alert">
+          This is not the name of an object. A name has neither “/” nor “%”. A namespace has small letters, digits and
+          “-”, at most 63.
+        </p>
+      )}
       {isAsked &&
+        isValid &&
         (of("function") === "" ? names.slice(0, mostFunctions) : [of("function")]).map((name) => (
           <FunctionAnswer
             key={`${name} ${of("namespace")}/${of("name")}`}
@@ -94,7 +105,7 @@ function FunctionAnswer({ name, namespace, object }: { name: string; namespace: 
   );
 }
 
-const signs = { yes: ["good", "passes"], no: ["bad", "fails"], unknown: ["", "unknown"] } as const;
+const signs = { yes: ["good", "passes"], no: ["warn", "does not pass"], unknown: ["", "unknown"] } as const;
 
 function Trigger({ of: { trigger, kind, why, next, checks, filtered } }: { of: Explanation["triggers"][number] }) {
   return (
@@ -103,7 +114,7 @@ function Trigger({ of: { trigger, kind, why, next, checks, filtered } }: { of: E
         {trigger}: {kind}
       </h3>
       <p class="answer">{sentence(why)}</p>
-      {next !== undefined && <p>{sentence(next)}</p>}
+      {next !== undefined && <p>The next event: {next}.</p>}
       <Table caption={`Checks of ${trigger}`} heads={["Check", "Result", "Why"]}>
         {checks.map((check) => (
           <tr key={check.name}>

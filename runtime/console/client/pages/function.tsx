@@ -4,10 +4,10 @@ import type { PauseAnswer } from "../../../observe/control-api.ts";
 import type { functionDetailSchema, runSearchSchema, TriggerWay } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
 import { Limits, Rights, SourceCode, TimeSpent } from "../function-facts.tsx";
-import { act, Code, Confirm, Ready, Said, total } from "../parts.tsx";
+import { act, Code, Confirm, Ready, Said, sentence, total, When } from "../parts.tsx";
 import { RedeliverButton } from "../redeliver.tsx";
 import { letterCount } from "../replay-all.tsx";
-import { Changes, Revisions } from "../revisions.tsx";
+import { type Change, Changes, Revisions, usePause } from "../revisions.tsx";
 import { Denied, deniedId, useRights } from "../rights.tsx";
 import { SeriesPlots, useSeries } from "../series.tsx";
 import { FunctionState } from "./overview.tsx";
@@ -68,12 +68,13 @@ export function FunctionPage({ name }: { name: string }) {
 
 function Standing({ detail: { function: report } }: { detail: Detail }) {
   const { name, message, reason, paused, queued, spilled, inFlight, requeued = 0, deadLetters = 0 } = report;
-  const [isAsking, setAsking] = useState(false);
+  const [asking, setAsking] = useState<"pause" | "resume">();
+  const pause = usePause(paused === "command" ? name : undefined);
   const rights = useRights(name);
   const path = `/api/functions/${encodeURIComponent(name)}`;
-  const change = (action: "pause" | "resume") => {
-    setAsking(false);
-    void act(async () => (await post<PauseAnswer>(`${path}/${action}`)).says);
+  const change = (action: "pause" | "resume", why: string) => {
+    setAsking(undefined);
+    void act(async () => (await post<PauseAnswer>(`${path}/${action}`, {}, why)).says);
   };
   return (
     <>
@@ -86,6 +87,7 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
               <Said>{message}</Said>
             </div>
           )}
+          {pause && <PausedBy of={pause} />}
         </dd>
         <dt>Events</dt>
         <dd>
@@ -99,7 +101,12 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
       </dl>
       <p class="actions">
         {paused === undefined && reason !== "Suspended" && (
-          <button type="button" disabled={!rights.mayWrite} aria-describedby={deniedId} onClick={() => setAsking(true)}>
+          <button
+            type="button"
+            disabled={!rights.mayWrite}
+            aria-describedby={deniedId}
+            onClick={() => setAsking("pause")}
+          >
             Pause
           </button>
         )}
@@ -110,7 +117,7 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
             class="primary"
             disabled={!rights.mayWrite}
             aria-describedby={deniedId}
-            onClick={() => change("resume")}
+            onClick={() => setAsking("resume")}
           >
             Resume
           </button>
@@ -123,17 +130,38 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
         )}
         <Denied of={rights} />
       </p>
-      {isAsking && (
+      {asking === "resume" && (
+        <Confirm
+          title={`Resume ${name}?`}
+          yes={`Resume ${name}`}
+          onYes={(why) => change("resume", why)}
+          onNo={() => setAsking(undefined)}
+        >
+          {pause ? <PausedBy of={pause} /> : <p>Who paused it, and why, is not on record.</p>}
+          <p>{total(queued, spilled)} events wait. They run at once, in order.</p>
+        </Confirm>
+      )}
+      {asking === "pause" && (
         <Confirm
           title={`Pause ${name}?`}
           yes={`Pause ${name}`}
-          onYes={() => change("pause")}
-          onNo={() => setAsking(false)}
+          onYes={(why) => change("pause", why)}
+          onNo={() => setAsking(undefined)}
         >
           <p>No further attempt begins. Events wait in order until you resume it, also across restarts.</p>
         </Confirm>
       )}
     </>
+  );
+}
+
+/** Who paused it, and why. */
+function PausedBy({ of: { at, who, reason } }: { of: Change }) {
+  return (
+    <p>
+      Paused at <When at={at} /> by {who}
+      {reason === undefined ? ", without a reason." : `: ${sentence(reason)}`}
+    </p>
   );
 }
 

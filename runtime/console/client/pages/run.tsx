@@ -1,22 +1,20 @@
-import type { Redeliveries } from "../../../observe/control-api.ts";
 import type { AttemptRow, RunDetail } from "../../schemas.ts";
-import { post, useData } from "../api.tsx";
-import { ActionButton, bytes, Code, number, Outcome, Ready, Table, took, When, wideNumber } from "../parts.tsx";
+import { useData } from "../api.tsx";
+import { bytes, Code, number, Outcome, Ready, Table, took, tookOf, When, wideNumber } from "../parts.tsx";
 import { valueText } from "../plot.tsx";
+import { RedeliverRun } from "../redeliver.tsx";
 import { Denied, useRights } from "../rights.tsx";
 import { functionHref } from "../route.tsx";
 import { ReceivedEvent } from "../run-event.tsx";
+import { deliveriesOf } from "../run-spans.ts";
 import { Timeline } from "../run-timeline.tsx";
+import { Frame } from "./errors.tsx";
 
 export function RunPage({ id, name }: { id: string; name: string }) {
   const path = `/api/runs/${encodeURIComponent(id)}?function=${encodeURIComponent(name)}`;
   const loaded = useData<RunDetail>(path, ["runs", "dead-letters"]);
   const rights = useRights(name);
   const [first] = loaded.data?.attempts ?? [];
-  const redeliver = async () => {
-    const { queued } = await post<Redeliveries>(`/api/functions/${encodeURIComponent(name)}/redeliver`, { run: id });
-    return queued === 0 ? "nothing was delivered again" : "the event is delivered again";
-  };
   return (
     <>
       <h1>Run</h1>
@@ -34,9 +32,7 @@ export function RunPage({ id, name }: { id: string; name: string }) {
           <>
             {elsewhere !== undefined && <p class="notice warn">This is of the shards here alone: {elsewhere}.</p>}
             <p class="actions">
-              <ActionButton action={redeliver} disabled={!rights.mayWrite}>
-                Redeliver
-              </ActionButton>
+              <RedeliverRun id={id} name={name} of={first} letter={deadLetter} rights={rights} />
               {deadLetter !== undefined && (
                 <a class="button" href={`/dead-letters?function=${encodeURIComponent(name)}&show=${deadLetter}`}>
                   Its dead letter {deadLetter}
@@ -45,15 +41,21 @@ export function RunPage({ id, name }: { id: string; name: string }) {
               <Denied of={rights} />
             </p>
             <Attempts attempts={attempts} />
-            <Timeline attempts={attempts} />
+            {deliveriesOf(attempts).map((delivery, index, all) => (
+              <Timeline
+                key={delivery[0]?.at}
+                attempts={delivery}
+                of={all.length === 1 ? "" : index === 0 ? ", first delivery" : ", delivered again"}
+              />
+            ))}
             <Calls attempts={attempts} />
             {error && (
               <section aria-labelledby="error">
-                <h2 id="error">Error</h2>
+                <h2 id="error">{attempts.at(-1)?.outcome === "ok" ? "The error before it went well" : "Error"}</h2>
                 <p class="message">
                   <strong>{error.code ?? error.name}</strong>: {error.message}
                 </p>
-                {error.frame !== undefined && <Code label="The line that failed">{error.frame}</Code>}
+                <Frame of={error} label="The line that failed" />
                 {error.stack !== "" && (
                   <details open={error.frame === undefined}>
                     <summary>Stack</summary>
@@ -141,6 +143,11 @@ function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
   if (attempts.length === 0) {
     return <p class="quiet">No attempt of it is on record: it waits, or it is older than the history.</p>;
   }
+  const again = new Set(
+    deliveriesOf(attempts)
+      .slice(1)
+      .map(([first]) => first),
+  );
   return (
     <Table caption="Attempts" heads={attemptHeads}>
       {attempts.map((each) => (
@@ -148,12 +155,13 @@ function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
           <td class="number">{each.attempt}</td>
           <td>
             <Outcome of={each.outcome} />
+            {again.has(each) && <span class="quiet whole"> delivered again</span>}
           </td>
           <td>
             <When at={each.at} />
           </td>
           <td class="number wide">{each.waitedMs === undefined ? "–" : took(each.waitedMs)}</td>
-          <td class="number">{took(each.durationMs)}</td>
+          <td class="number">{tookOf(each)}</td>
           <td class="number wide">{each.cpuMs === undefined ? "–" : `${valueText(each.cpuMs)} ms`}</td>
           <td class="number wide" title="The heap of its isolate, when it was last measured">
             {each.heapBytes === undefined ? "–" : bytes(each.heapBytes)}

@@ -2,15 +2,20 @@ import type { z } from "zod";
 import type { RunRow } from "../../../observe/control-api.ts";
 import type { functionsAnswerSchema, runSearchSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { Filter, Outcome, Ready, Table, took, When, wide, wideNumber } from "../parts.tsx";
+import { Filter, Outcome, Ready, Table, took, tookOf, When, wide, wideNumber } from "../parts.tsx";
 import { functionHref, runHref, setQuery, url } from "../route.tsx";
 
 const outcomes = [
   ["", "all"],
   ["ok", "ok"],
   ["failed", "failed"],
-  ["permanent", "failed for good"],
+  ["permanent", "failed, no retry"],
   ["interrupted", "interrupted"],
+] as const;
+
+const loggeds = [
+  ["", "anything"],
+  ["warning", "a warning or error"],
 ] as const;
 
 const sinces = [
@@ -31,8 +36,8 @@ export function RunsPage() {
   const { searchParams } = url.value;
   const of = (name: string) => searchParams.get(name) ?? "";
   const query = new URLSearchParams({ limit: String(pageSize) });
-  for (const name of ["function", "outcome", "object", "trigger", "before"])
-    if (of(name) !== "") query.set(name, of(name));
+  for (const name of ["function", "outcome", "object", "trigger", "log", "logged", "before"])
+    if (of(name).trim() !== "") query.set(name, of(name).trim());
   const minutes = Number(of("minutes"));
   // To the minute, so that the same question stays the same.
   if (minutes > 0) query.set("since", new Date(Math.floor(Date.now() / 60_000 - minutes) * 60_000).toISOString());
@@ -53,8 +58,16 @@ export function RunsPage() {
           onChange={setQuery}
         />
         <Filter label="Outcome" name="outcome" value={of("outcome")} options={outcomes} onChange={setQuery} />
-        <Filter label="Object" name="object" value={of("object")} onChange={setQuery} />
-        <Filter label="Trigger" name="trigger" value={of("trigger")} onChange={setQuery} />
+        <Filter
+          label="Object contains"
+          name="object"
+          value={of("object")}
+          onChange={setQuery}
+          hint="kind namespace/name"
+        />
+        <Filter label="Trigger is" name="trigger" value={of("trigger")} onChange={setQuery} hint="whole name" />
+        <Filter label="Log contains" name="log" value={of("log")} onChange={setQuery} />
+        <Filter label="Logged" name="logged" value={of("logged")} options={loggeds} onChange={setQuery} />
         <Filter label="Ended within" name="minutes" value={of("minutes")} options={sinces} onChange={setQuery} />
       </form>
       <Ready of={loaded}>
@@ -72,7 +85,8 @@ export function RunsPage() {
             {runs.length === 0 ? (
               <p class="quiet">
                 No attempt matches.{" "}
-                {!history && "Without a history, the runtime has the last 200 of each function, since its start."}
+                {!history &&
+                  "Without a history, the runtime has the last 200 of each function, since its start, and no log lines to search."}
               </p>
             ) : (
               <RunTable runs={runs} />
@@ -117,6 +131,7 @@ export function RunTable({ runs, isOfOne = false }: { runs: readonly RunRow[]; i
           <td>
             <Outcome of={run.outcome} />
             {run.attempt > 1 && <span class="quiet whole"> attempt {run.attempt}</span>}
+            {run.warned && run.outcome === "ok" && <span class="badge warn">warning</span>}
           </td>
           {!isOfOne && (
             <td>
@@ -128,7 +143,7 @@ export function RunTable({ runs, isOfOne = false }: { runs: readonly RunRow[]; i
             {run.kind} {run.object}
           </td>
           <td class="number wide">{run.waitedMs === undefined ? "–" : took(run.waitedMs)}</td>
-          <td class="number wide">{took(run.durationMs)}</td>
+          <td class="number wide">{tookOf(run)}</td>
           <td class="number wide">{run.calls ?? 0}</td>
           <td class="wide cut">{run.error?.split("\n", 1)[0]}</td>
         </tr>

@@ -104,9 +104,6 @@ export function SourceTable({ sources, isWhole = false }: SourceTableProps) {
           <tr key={nameOf(source)}>
             <th scope="row">
               {apiVersion} {kind} {source.replica !== undefined && <div class="quiet">{source.replica}</div>}
-              <div class="phone quiet">
-                {[selection || "all", ...(isWhole ? (source.functions ?? []) : [])].join(", ")}
-              </div>
             </th>
             <td class="wide">{selection || "all"}</td>
             <td>
