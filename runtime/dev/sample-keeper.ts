@@ -25,7 +25,7 @@ interface SampleKeeperOptions {
 export class SampleKeeper {
   private readonly options: SampleKeeperOptions;
   private readonly logged = new Set<string>();
-  /** Text of each file of definitions as it was applied last. */
+  /** The text that was last applied of each file of definitions. */
   private readonly definitions = new Map<string, string>();
   private last: Promise<void> = Promise.resolve();
 

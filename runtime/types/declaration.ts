@@ -9,7 +9,7 @@ const madeBy = "// Made by `watchfire types`";
 
 /**
  * Rewrites the files of types in `folder` that `watchfire types` made from definitions of these files, and that are out of date. Creates
- * none. Returns whether it wrote one.
+ * no file. Returns whether it wrote one.
  * @throws WatchfireError WF_TYPES_DEFINITION, and what the file system throws
  */
 export async function refreshDeclarations(folder: string, files: readonly string[]): Promise<boolean> {

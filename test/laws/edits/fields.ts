@@ -376,6 +376,9 @@ const neutralEdits: readonly Edit[] = [
       spec.resources = { ...sizes, cpuPerEvent: "200ms" };
     },
   ),
+  neutral("canary", ["spec.canary.abortWhen.failureRate", "spec.canary.abortWhen.minRuns"], (spec, dice) => {
+    spec.canary = { abortWhen: { failureRate: 0.5, minRuns: dice.pick([5, 20]) } };
+  }),
   neutral("isolation", ["spec.isolation"], (spec) => {
     spec.isolation = spec.isolation === "Event" ? "Handler" : "Event";
   }),

@@ -14,6 +14,10 @@ export function historyRows(): Bound[] {
     constant("history/run-history.ts", "mostInMemory"),
     constant("history/run-history.ts", "mostLines"),
   ];
+  const [changes, repeated] = [
+    constant("history/run-history.ts", "mostWaitingChanges"),
+    constant("history/run-history.ts", "mostRepeated"),
+  ];
   const lineCharacters = constant("history/run-history.ts", "mostLineCharacters");
   const log = constant("history/history-file.ts", "mostLogBytes");
   const [quiet, least] = [
@@ -56,9 +60,9 @@ export function historyRows(): Bound[] {
     {
       what: "runs and log lines that wait to be written there",
       ofFunction: `${taken.n} quiet runs in half a second; at least ${least.n} are written`,
-      ofRuntime: `${collected.n} runs and ${characters.size} of lines; ${quiet.n} quiet runs in half a second`,
+      ofRuntime: `${collected.n} runs and ${characters.size} of lines; ${quiet.n} quiet runs in half a second; ${changes.n} lines of who changed what; ${repeated.n} redelivered runs are looked up`,
       beyond: "dropped, and counted",
-      set: [collected.of, characters.of, quiet.of, least.of, taken.of],
+      set: [collected.of, characters.of, quiet.of, least.of, taken.of, changes.of, repeated.of],
       memory: 2 * characters.value,
     },
     {

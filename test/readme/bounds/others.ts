@@ -7,6 +7,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
   "a text that people read, or a list in it": [
     "access/dry-run.ts#longestBody",
     "console/error-groups.ts#mostListed",
+    "console/error-groups.ts#mostNamed",
     "console/function-time.ts#mostCalls",
     "control/access/gate.ts#askedLimit",
     "control/access/audit-log.ts#mostEvents",
@@ -34,6 +35,8 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "console/inquiry.ts#mostPages",
     "console/inquiry.ts#mostAttempts",
     "console/inquiry.ts#mostFailures",
+    "history/run-history.ts#mostChanges",
+    "history/run-history.ts#mostSearched",
     "control/explain/explainer.ts#mostPages",
     "catalog/signature.ts#keyFileLimit",
     "slots/fleet-leases.ts#listLimit",

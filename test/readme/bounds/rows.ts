@@ -464,7 +464,10 @@ function asked(): Bound[] {
     constant("control/record/recorder.ts", "mostOfOne"),
     constant("control/record/recorder.ts", "mostWaiting"),
   ];
-  const jobs = constant("control/redeliver/jobs.ts", "mostKept");
+  const [jobs, fleetJobs] = [
+    constant("control/redeliver/jobs.ts", "mostKept"),
+    constant("console/shard-operations.ts", "mostJobs"),
+  ];
   const connections = constant("observe/connections.ts", "most");
   const answers = constant("observe/under-way.ts", "most");
   const tokens = constant("control/access/account-reviews.ts", "mostTokens");
@@ -497,9 +500,9 @@ function asked(): Bound[] {
     {
       what: "pending redeliveries that are tracked",
       ofFunction: runtimeAlone,
-      ofRuntime: jobs.n,
+      ofRuntime: `${jobs.n}, and ${fleetJobs.n} that ask several replicas`,
       beyond: "the oldest is no longer tracked, but continues",
-      set: [jobs.of],
+      set: [jobs.of, fleetJobs.of],
     },
     {
       what: "connections of the endpoints, and answers in progress",
