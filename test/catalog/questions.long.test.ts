@@ -107,6 +107,7 @@ test.skipIf("absent" in browser)(
       }
     }
     await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Resume copy" }).click();
 
     // Why was this ConfigMap not copied?
     await nav.getByRole("link", { name: "Explain" }).click();
@@ -115,10 +116,10 @@ test.skipIf("absent" in browser)(
     await page.getByLabel("Name", { exact: true }).fill("bob");
     await page.getByRole("button", { name: "Explain" }).click();
     const why = page.getByRole("region", { name: "Answer of copy" });
-    await why.getByRole("row", { name: /labelSelector fails/ }).waitFor();
+    await why.getByRole("row", { name: /labelSelector does not pass/ }).waitFor();
     answer(
       "why was this ConfigMap not copied?",
-      await why.getByRole("row", { name: /labelSelector fails/ }).innerText(),
+      await why.getByRole("row", { name: /labelSelector does not pass/ }).innerText(),
     );
 
     // What did this run call?

@@ -130,7 +130,7 @@ test("a pipeline without rights on RBAC writes code where the rights suffice, an
   await fixture.define("greet", grant(team, "get"));
   const none = await fixture.tryDeploy(...asPipeline);
   expect([none.status, none.stdout, await fixture.objects()]).toEqual([1, "", []]);
-  expect(none.stderr).toMatch(/-greet lacks 3 of 3 rights; .*nothing was written\n {2}missing: /);
+  expect(none.stderr).toMatch(/-greet lacks 3 of 3 rights; nothing was written; .*\n {2}missing: /);
   const gone = (await fixture.tryDeploy("--code-only")).stderr;
   expect(gone).toContain(`WF_DEPLOYED_LACKS_RIGHTS: there is no ServiceAccount ${home}/${fixture.account}-greet; `);
   await fixture.deploy();

@@ -15,14 +15,14 @@ export default defineHandler<V1ConfigMap>((event) => {
 });
 `;
 const files = (field: string) => ({
-  "functions/copy/function.yaml": manifest("copy", "", "{ apiVersion: v1, kind: Namespace }"),
+  "functions/copy/function.yaml": manifest("copy", "", "{ apiVersion: v1, kind: ConfigMap }"),
   "functions/copy/handler.ts": handler(field),
 });
 
 test("`dev` runs code whose types are wrong, warns of it afterwards with place and code, and tells when it is mended", async () => {
   const folder = typedProject(files("dta"));
   const dev = new Session(["dev"], {}, folder);
-  expect(await dev.says(/copy {2}Added v1\/Namespace default {2}ok/)).not.toContain("WF_TYPES");
+  expect(await dev.says(/copy {2}Added v1\/ConfigMap default\/kube-root-ca\.crt {2}ok/)).not.toContain("WF_TYPES");
   await dev.says(/copy {2}type errors found, the code runs anyway/);
   expect(await dev.says(/> 5 \|.*\n.*\^/)).toMatch(
     /^ {2}WF_TYPES_HANDLER functions\/copy\/handler\.ts:5:23: TS2551: Property 'dta' does not exist[\s\S]*> 5 \| {3}return event\.object\.dta;\n {6}\| {23}\^/,
@@ -68,7 +68,7 @@ test("`dev` rewrites a function.d.ts when it starts and when the manifest change
   });
   const types = () => readFileSync(join(folder, "functions/copy/function.d.ts"), "utf8");
   const dev = new Session(["dev"], {}, folder);
-  await until("the types are fresh", 10_000, async () => types().includes('sdk.ObjectOf<"v1", "Namespace">'));
+  await until("the types are fresh", 10_000, async () => types().includes('sdk.ObjectOf<"v1", "ConfigMap">'));
   write(join(folder, "functions/copy/function.yaml"), manifest("copy", "", "{ apiVersion: v1, kind: Pod }"));
   await until("they are again", 10_000, async () => types().includes('sdk.ObjectOf<"v1", "Pod">'));
   expect(existsSync(join(folder, "functions/other/function.d.ts"))).toBe(false);

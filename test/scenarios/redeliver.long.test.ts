@@ -166,7 +166,7 @@ describe("a handler is told again", () => {
     await runtime.hears("greet", "Modified a=2");
     const { stderr, status } = await command("redeliver", "greet", "--run", id);
     expect(stderr).toContain(
-      "WF_RUNTIME_NOT_REDELIVERED: the object has changed since, and the state that the run received",
+      "WF_RUNTIME_NOT_REDELIVERED: the object has changed since, and a run is not repeated with an old state",
     );
     expect(stderr).toContain(`\`watchfire redeliver greet --object ${team.name}/a\``);
     expect(status).toBe(1);
