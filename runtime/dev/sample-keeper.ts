@@ -6,7 +6,7 @@ import { Discovery } from "../kube/discovery.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Logger } from "../observe/log.ts";
 import type { SampleRecord } from "./sample-record.ts";
-import { applyDefinitions, applySamples, definitionsBeside } from "./samples.ts";
+import { applyDefinitions, applySamples, definitionsBeside, unlessGone } from "./samples.ts";
 
 interface SampleKeeperOptions {
   /** Returns the files of the manifests accepted so far. */
@@ -66,9 +66,9 @@ export class SampleKeeper {
     warned: (text: string, place: string) => void,
   ): Promise<void> {
     const { transport, log } = this.options;
-    const text = readFileSync(file, "utf8");
+    const text = unlessGone(() => readFileSync(file, "utf8"));
     const before = this.definitions.get(file);
-    if (text === before) return;
+    if (text === undefined || text === before) return;
     try {
       await applyDefinitions(file, transport, discovery, warned);
       this.definitions.set(file, text);

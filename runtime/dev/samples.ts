@@ -181,12 +181,22 @@ async function isListed(resource: Resource, transport: KubeTransport): Promise<b
 
 /** Returns the files next to the manifests that contain only CustomResourceDefinitions. */
 export const definitionsBeside = (manifestFiles: readonly string[]): string[] =>
-  [...new Set(manifestFiles.map((file) => dirname(file)))].filter(existsSync).flatMap((folder) =>
-    readdirSync(folder)
+  [...new Set(manifestFiles.map((file) => dirname(file)))].flatMap((folder) =>
+    (unlessGone(() => readdirSync(folder)) ?? [])
       .filter((name) => /\.ya?ml$/.test(name) && name !== sampleFile)
       .map((name) => join(folder, name))
       .filter((file) => declaresOnly(file, definitionKind)),
   );
+
+/** Returns what `read` returns; `undefined` if its file or folder was removed or renamed, which its author may do at any time. */
+export function unlessGone<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
 
 async function apply(
   { object, fault }: SampleObject,

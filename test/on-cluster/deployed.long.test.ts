@@ -270,7 +270,7 @@ describe("a deployed function", () => {
     const [permission] = six.spec.permissions;
     await define("bow", six.body, { permissions: [{ ...permission, verbs: ["patch", "delete"] }] }, "functions-c");
     await expect(watchfire(...codeOnly)).rejects.toThrow(
-      `watchfire-bow lacks 1 of 4 rights; let somebody who may grant rights`,
+      `watchfire-bow lacks 1 of 4 rights; nothing was written; let somebody who may grant rights`,
     );
     await watchfire("undeploy", "--set", "team-c", "--namespace", home, "--yes", "--kubeconfig", join(folder, "admin"));
     const kept = ["get", "configmap,serviceaccount,role", "-o", "name", "-l", "watchfire.dev/set=team-c"];
