@@ -296,9 +296,15 @@ export class RunHistory {
     const sql = `SELECT function, run FROM runs WHERE function IN (${listOf(names)}) AND run IN (${listOf(ids)})`;
     const rows = await this.attempt((file) => file.query(sql, [...names, ...ids]));
     const known = new Set(rows?.map(({ function: name, run }) => runKey({ function: String(name), id: String(run) })));
-    const isFirst = (run: EndedRun) => runs.find((each) => runKey(each) === runKey(run)) === run;
-    const lost = new Set(rows && again.filter((run) => !known.has(runKey(run)) && isFirst(run)));
-    return runs.flatMap((run) => (lost.has(run) ? [interruptedBefore(run), run] : [run]));
+    if (!rows) return runs;
+    const asked = new Set(again);
+    return runs.flatMap((run) => {
+      const key = runKey(run);
+      const isLost = asked.has(run) && !known.has(key);
+      // A later attempt of this run has one before it.
+      known.add(key);
+      return isLost ? [interruptedBefore(run), run] : [run];
+    });
   }
 
   private rearm(): void {

@@ -352,6 +352,8 @@ test("an attempt whose process was killed is on record as interrupted, before th
     attempt({ attempt: 2, outcome: failure }, "killed"),
     attempt({ attempt: 2 }, "known"),
     attempt({ attempt: 1 }, "first"),
+    attempt({ attempt: 2, outcome: failure }, "twice"),
+    attempt({ attempt: 3 }, "twice"),
   );
   await history.flush();
   history.runs.ended.push(attempt({ attempt: 3 }, "killed"));
@@ -362,6 +364,6 @@ test("an attempt whose process was killed is on record as interrupted, before th
     [3, "ok", true, 20],
   ]);
   expect(found[0]?.at).toBeLessThanOrEqual((found[1]?.at ?? 0) - (found[1]?.took ?? 0));
-  expect(ids(await history.find({ limit: 10, outcome: "interrupted" }))).toEqual(["killed"]);
-  expect(await history.find({ limit: 10 })).toHaveLength(6);
+  expect(ids(await history.find({ limit: 10, outcome: "interrupted" }))).toEqual(["twice", "killed"]);
+  expect(await history.find({ limit: 10 })).toHaveLength(9);
 });
